@@ -160,6 +160,7 @@ impl Branch {
                 });
             }
             Down::Job(_)
+            | Down::Analyses(_)
             | Down::Command(_)
             | Down::Query { .. }
             | Down::Heartbeat

@@ -11,6 +11,7 @@ use invivo_mpi_link::clock::monotonic_ns;
 use invivo_mpi_link::panics::{PanicGuard, report_panics};
 use invivo_mpi_link::runtime::{self, Exit};
 use invivo_mpi_link::{Link, signals};
+use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::link::JobDescription;
 use invivo_proto::control::strategy::Strategy;
 use invivo_proto::control::tree::JobInfo;
@@ -67,6 +68,9 @@ struct RootArgs {
     /// What buffers keep when not everything fits, such as `duration:1ms`.
     #[arg(long, default_value_t, value_parser = Strategy::parse)]
     strategy: Strategy,
+    /// The analyses that are on from the start, such as `functions,matrix`.
+    #[arg(long, default_value_t)]
+    analyses: AnalysisSet,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -154,6 +158,7 @@ fn root_server(link: &Link, layout: &Layout, position: Position, args: RootArgs)
     };
     let gateway = args.link.as_deref().and_then(listen);
     let watchdog = Watchdog::new(monotonic_ns(), args.watchdog_ns);
+    let info = (info, args.analyses);
     RootServer::new(monotonic_ns(), position, job, info, gateway).watched_by(watchdog)
 }
 

@@ -5,6 +5,7 @@
 //! this crate is here.
 #![allow(unsafe_code)]
 
+use invivo_proto::control::analyses::AnalysesStatus;
 use invivo_proto::control::framing::frame;
 use invivo_proto::control::link::{AtEnd, Final, TimelinePage};
 use invivo_proto::control::{ControlError, encode};
@@ -49,12 +50,18 @@ impl Report {
         })
     }
 
-    /// Begins to send the result, or the early one.
+    /// Begins to send the result, or the early one, and which analyses it was made with.
     ///
     /// # Errors
     /// When it cannot be encoded.
-    pub fn write(&mut self, result: Box<Final>, early: bool) -> Result<(), ControlError> {
+    pub fn write(
+        &mut self,
+        result: Box<Final>,
+        analyses: Box<AnalysesStatus>,
+        early: bool,
+    ) -> Result<(), ControlError> {
         self.due += 1;
+        self.send(&AtEnd::Analyses(analyses))?;
         self.send(&if early {
             AtEnd::Early(result)
         } else {
@@ -150,21 +157,28 @@ mod tests {
     fn a_result_of_any_size_arrives_and_is_confirmed() {
         let (mut report, mut theirs) = pair();
         let expected = result(100_000);
-        report.write(Box::new(expected.clone()), false).unwrap();
+        let analyses = Box::<AnalysesStatus>::default();
+        report
+            .write(Box::new(expected.clone()), analyses.clone(), false)
+            .unwrap();
+        // The analyses come before it.
+        let before = frame(&encode(&AtEnd::Analyses(analyses.clone())).unwrap()).len();
+        let size =
+            before + frame(&encode(&AtEnd::Result(Box::new(expected.clone()))).unwrap()).len();
         let mut bytes = Vec::new();
         let mut piece = vec![0; 1 << 16];
         loop {
             assert!(!report.progress(), "nobody has closed anything yet");
             let read = theirs.read(&mut piece).unwrap();
             bytes.extend_from_slice(&piece[..read]);
-            if bytes.len() >= 4
-                && bytes.len() == 4 + u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize
-            {
+            if bytes.len() == size {
                 break;
             }
         }
-        let received = decode::<AtEnd>(&bytes[4..]).unwrap();
-        assert_eq!(received, AtEnd::Result(Box::new(expected)));
+        let (first, second) = bytes.split_at(before);
+        let received = [first, second].map(|message| decode::<AtEnd>(&message[4..]).unwrap());
+        let result = AtEnd::Result(Box::new(expected));
+        assert_eq!(received, [AtEnd::Analyses(analyses), result]);
         assert!(!report.progress());
         drop(theirs);
         assert!(report.progress());
@@ -174,19 +188,27 @@ mod tests {
     fn an_early_result_is_answered_and_another_follows() {
         let (mut report, mut theirs) = pair();
         for early in [true, false] {
-            report.write(Box::new(result(1)), early).unwrap();
+            report
+                .write(Box::new(result(1)), Box::default(), early)
+                .unwrap();
             assert!(!report.progress());
-            let mut length = [0; 4];
-            theirs.read_exact(&mut length).unwrap();
-            let mut bytes = vec![0; u32::from_le_bytes(length) as usize];
-            theirs.read_exact(&mut bytes).unwrap();
-            let is_early = matches!(decode(&bytes).unwrap(), AtEnd::Early(_));
+            let mut message = || {
+                let mut length = [0; 4];
+                theirs.read_exact(&mut length).unwrap();
+                let mut bytes = vec![0; u32::from_le_bytes(length) as usize];
+                theirs.read_exact(&mut bytes).unwrap();
+                decode::<AtEnd>(&bytes).unwrap()
+            };
+            assert!(matches!(message(), AtEnd::Analyses(_)));
+            let is_early = matches!(message(), AtEnd::Early(_));
             assert_eq!(is_early, early);
             theirs.write_all(&[1]).unwrap();
             assert!(report.progress() && !report.progress());
         }
         for early in [true, false] {
-            report.write(Box::new(result(1)), early).unwrap();
+            report
+                .write(Box::new(result(1)), Box::default(), early)
+                .unwrap();
         }
         theirs.write_all(&[1]).unwrap();
         assert!(!report.progress(), "that was for the first one");
@@ -198,7 +220,9 @@ mod tests {
     fn a_reader_that_is_gone_is_not_waited_for() {
         let (mut report, theirs) = pair();
         drop(theirs);
-        report.write(Box::new(result(10)), true).unwrap();
+        report
+            .write(Box::new(result(10)), Box::default(), true)
+            .unwrap();
         assert!(report.progress());
         assert!(Report::inherited(987_654).is_err() && Report::inherited(1).is_err());
     }

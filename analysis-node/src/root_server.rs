@@ -14,6 +14,7 @@ pub use final_result::{ENDED_MAX, LAST_MATRIX_SIDE, LAST_RANK_ROWS};
 use invivo_analysis::groups::Members;
 use invivo_analysis::hang::{Surroundings, explain};
 use invivo_analysis::merge::Mismatch;
+use invivo_proto::control::analyses::{AnalysesStatus, AnalysisSet};
 use invivo_proto::control::decode;
 use invivo_proto::control::link::{
     Answer, Ask as LinkAsk, Final, JobDescription, Request, TimelinePage,
@@ -70,6 +71,8 @@ pub enum ServerAction {
     Report {
         /// The result.
         result: Box<Final>,
+        /// Which analyses it was made with.
+        analyses: Box<AnalysesStatus>,
         /// Another one follows, should the job come to its end.
         early: bool,
     },
@@ -101,12 +104,13 @@ pub struct RootServer {
 }
 
 impl RootServer {
-    /// The root at its position. The tree learns the job with the first action.
+    /// The root at its position. The tree learns the job, and which analyses are on from its start,
+    /// with the first actions.
     pub fn new(
         now_ns: u64,
         position: Position,
         job: JobDescription,
-        info: JobInfo,
+        (info, analyses): (JobInfo, AnalysisSet),
         gateway: Option<Gateway>,
     ) -> RootServer {
         let mut server = RootServer {
@@ -125,6 +129,9 @@ impl RootServer {
             stats: SelfStats::default(),
             actions: Vec::new(),
         };
+        if analyses != AnalysisSet::DEFAULT {
+            server.run(now_ns, RootInput::Analyses(analyses));
+        }
         server.run(now_ns, RootInput::Job(info));
         server
     }
@@ -341,6 +348,7 @@ impl RootServer {
         self.asked.retain(|_, asker| !ours(asker));
 
         let early = self.shutdown.is_early();
+        let analyses = self.result.analyses();
         let result = self
             .result
             .written(self.shutdown.is_measurement_over(), early);
@@ -348,7 +356,11 @@ impl RootServer {
             // What goes wrong from here on is what the last seconds of the second one lead to.
             self.wrong_ns = None;
         }
-        self.actions.push(ServerAction::Report { result, early });
+        self.actions.push(ServerAction::Report {
+            result,
+            analyses,
+            early,
+        });
     }
 
     fn new_ask(&mut self, asker: Asker) -> AskId {
@@ -425,6 +437,7 @@ impl RootServer {
                 Answer::Hang(Box::new((explain(&waits, &around), *waits)), coverage)
             }
             Partial::Stacks(stacks) => Answer::Stacks(stacks, coverage),
+            Partial::Analyses(analyses) => Answer::Analyses(analyses, coverage),
             Partial::Status(mut status) => {
                 status.notes.extend(self.own_notes());
                 status.notes.truncate(NOTES_MAX);

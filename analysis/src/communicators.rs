@@ -192,7 +192,7 @@ impl Communicators {
     }
 }
 
-/// A number for `MPI_COMM_SELF` of a rank: no rank is the first of so many communicators.
+/// An id for `MPI_COMM_SELF` of a rank that needs no definition: no list of numbers gives it.
 fn of_self(rank: Rank) -> CommId {
     CommId {
         leader: rank,

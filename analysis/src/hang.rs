@@ -13,12 +13,12 @@
 //! Lists are merged as sorted sets of which the first so many stay, so the shape of the tree makes
 //! no difference.
 
-mod and_or_graph;
+mod deadlock_search;
 mod explain;
 mod pairs;
 mod sentence;
 mod surroundings;
-mod wait_graph;
+mod wait_for_graph;
 
 pub use explain::explain;
 pub use surroundings::{SETTLED_NS, Surroundings};

@@ -28,6 +28,7 @@ pub mod pauses;
 pub mod records;
 pub mod stacks;
 pub mod status;
+pub mod switches;
 #[cfg(test)]
 mod testing;
 pub mod timeline;

@@ -164,19 +164,21 @@ impl MatrixLeaf {
             let peer = self.communicators.peer(cell.rank, cell.comm, cell.peer);
             // A peer beyond the world comes from a damaged definition; it must not create a cell.
             let Some(peer) = peer.filter(|peer| peer.0 < ranks && cell.rank.0 < ranks) else {
-                add(&mut matrix.unresolved, directions.sent);
-                add(&mut matrix.unresolved, directions.received);
+                matrix.unresolved.add(directions.sent);
+                matrix.unresolved.add(directions.received);
                 continue;
             };
             let (own, peer) = (cell.rank.0 / block, peer.0 / block);
             if directions.sent.messages != 0 {
-                add(matrix.sent.entry((own, peer)).or_default(), directions.sent);
+                matrix
+                    .sent
+                    .entry((own, peer))
+                    .or_default()
+                    .add(directions.sent);
             }
             if directions.received.messages != 0 {
-                add(
-                    matrix.received.entry((peer, own)).or_default(),
-                    directions.received,
-                );
+                let cell = matrix.received.entry((peer, own)).or_default();
+                cell.add(directions.received);
             }
         }
 
@@ -211,23 +213,17 @@ pub fn merge(into: &mut Matrix, from: Matrix) -> Result<(), OtherBlocks> {
         (&mut into.received, from.received),
     ] {
         for (key, traffic) in from {
-            add(into.entry(key).or_default(), traffic);
+            into.entry(key).or_default().add(traffic);
         }
     }
 
-    add(&mut into.unresolved, from.unresolved);
+    into.unresolved.add(from.unresolved);
     Ok(())
 }
 
 #[inline(always)]
 fn count(into: &mut Traffic, bytes: u64) {
-    add(into, Traffic { messages: 1, bytes });
-}
-
-#[inline(always)]
-fn add(into: &mut Traffic, from: Traffic) {
-    into.messages = into.messages.saturating_add(from.messages);
-    into.bytes = into.bytes.saturating_add(from.bytes);
+    into.add(Traffic { messages: 1, bytes });
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 //! The merge is associative and commutative, up to the rounding of means and variances, so partial
 //! results may be joined in any order at any depth.
 
-use crate::{buffers, functions, hang, matrix, messages, records, stacks, status, timeline};
+use crate::{
+    buffers, functions, hang, matrix, messages, records, stacks, status, switches, timeline,
+};
 use invivo_proto::control::tree::Partial;
 
 /// Two partial results that answer different questions: one of them is a fault of this program or
@@ -48,6 +50,7 @@ pub fn merge(into: &mut Partial, from: Partial) -> Result<(), Mismatch> {
         (Partial::Timeline(into), Partial::Timeline(from)) => timeline::merge(into, from),
         (Partial::Hang(into), Partial::Hang(from)) => hang::merge(into, *from),
         (Partial::Stacks(into), Partial::Stacks(from)) => stacks::merge(into, *from),
+        (Partial::Analyses(into), Partial::Analyses(from)) => switches::merge(into, *from),
         (into, from) => {
             return Err(Mismatch {
                 into: question(into),
@@ -70,6 +73,7 @@ fn question(of: &Partial) -> &'static str {
         Partial::Timeline(_) => "the last seconds",
         Partial::Hang(_) => "what ranks wait for",
         Partial::Stacks(_) => "where ranks are",
+        Partial::Analyses(_) => "which analyses are on",
     }
 }
 

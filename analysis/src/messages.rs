@@ -23,6 +23,7 @@
 //! their order, since what was sent before it may be received behind it. A pair across the cut is
 //! none; it is counted as such.
 
+mod begin_anew;
 mod counters;
 mod matcher;
 mod outbox;
@@ -44,7 +45,7 @@ use counters::{Counters, UnmatchedReason};
 use invivo_proto::control::VERSION;
 use invivo_proto::control::peer::{Clipping, ENDPOINTS_MAX, Endpoints};
 use invivo_proto::control::results;
-use invivo_proto::ids::{Rank, WorldRank};
+use invivo_proto::ids::{CommLocal, Rank, WorldRank};
 use invivo_proto::record::{Call, Facts, Part, RecordKind};
 use matcher::Matcher;
 use outbox::Outbox;
@@ -405,6 +406,11 @@ impl Messages {
         });
         self.counters.sums = EMPTY;
         self.counters.reset_ns = at_ns;
+    }
+
+    /// Peers whose ranks endpoints wait for, since this was asked last.
+    pub fn take_unresolved(&mut self) -> Vec<(Rank, CommLocal, i32)> {
+        self.unknown.take_new_keys()
     }
 
     /// Sends that wait for the way to another place.

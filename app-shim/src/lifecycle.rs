@@ -6,6 +6,7 @@ pub mod finalize;
 pub mod init_lock;
 pub mod refusals;
 pub mod sessions;
+mod spinning;
 pub mod start;
 mod supervisor;
 mod supervisor_fds;

@@ -8,7 +8,7 @@ use invivo_proto::shm::LOCATIONS_MAX;
 /// One call in this many is also timed for what the shim itself costs: a part of a percent of the
 /// calls pays for two more time stamps, and a second of any busy program still has hundreds.
 pub const SAMPLED_CALLS: u64 = 256;
-/// Calls between two polls of what is on its way (packets, definitions, ids) and of the sampling
+/// Calls between two polls of what is on its way (packets, definitions) and of the sampling
 /// frequency. MPI makes progress in a poll, too, and each costs more than a recorded call.
 pub const POLLED_CALLS: u32 = 32;
 /// Threads with a location of their own. The last status page belongs to all other threads
@@ -40,15 +40,18 @@ pub const GATE_RECHECK_NS: u64 = 100_000_000;
 
 // Communicators and groups.
 
-/// The longest that freeing a communicator waits for its id: a member that has stopped observing
-/// never sends it.
-pub const ID_WAIT_MAX: core::time::Duration = core::time::Duration::from_secs(1);
 /// Bytes of a communicator's name: `MPI_MAX_OBJECT_NAME` is 64 or 128; a longer one is cut.
 pub const NAME_BYTES_MAX: usize = 256;
 /// Ranks of a group that are translated at a time, so that memory does not grow with the group.
-pub const GROUP_RANKS: usize = 4096;
-/// A definition's runs of ranks are cut at this many bytes, far below the longest definition.
-pub const GROUP_RUN_BYTES: usize = 8192;
+/// They lie on the thread's stack, of which MPI itself takes more.
+pub const GROUP_RANKS: usize = 256;
+/// A definition's runs of ranks are cut at this many bytes: on the stack, too.
+pub const GROUP_RUN_BYTES: usize = 2048;
+/// Bytes of a definition: a group's runs, or a name, and some numbers.
+pub const DEFINITION_BYTES: usize = GROUP_RUN_BYTES + 128;
+/// Requests of one call that a thread has room for from the start, in address space that it does
+/// not touch before: a call with more of them makes room for them first.
+pub const REQUESTS_AT_ONCE: usize = 65_536;
 /// Bytes that are kept free for one more run of ranks, which takes at most 20.
 pub const RUN_BYTES_MAX: usize = 30;
 

@@ -9,6 +9,7 @@ pub mod open_packet;
 pub mod overflow;
 pub mod packet_pool;
 mod poll;
+mod scratch;
 pub mod send_queue;
 pub mod thread_location;
 mod thread_pointer;

@@ -6,6 +6,5 @@ pub mod datatype_sizes;
 pub mod definitions;
 mod groups;
 mod handle_table;
-pub mod idup;
 pub mod requests;
 mod shared_table;

@@ -5,7 +5,7 @@
 //! ```text
 //! pages of calls --> Observation --+-- perfetto   a trace for ui.perfetto.dev
 //!                        |         +-- waits      who waits for whom at the end
-//!                     flows (sends put together with their receives)
+//!                     flows (sends matched with their receives)
 //! ```
 
 pub mod flows;

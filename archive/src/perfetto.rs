@@ -307,6 +307,7 @@ impl<W: Write> Pen<'_, W> {
     }
 
     fn put(&mut self, packet: &TracePacket) -> io::Result<()> {
+        // One buffer for all packets: a trace has millions of them.
         self.bytes.clear();
         self.bytes.push(PACKET_KEY);
         // Writing to memory does not fail.
@@ -324,6 +325,7 @@ fn arguments(call: &Call) -> Vec<DebugAnnotation> {
         call.facts.kind,
         CallKind::Collective | CallKind::PostCollective
     ) {
+        // The same number on all ranks of a communicator: it joins the slices of one collective.
         all.push(count("collective", call.ordinal));
     }
 
@@ -331,6 +333,7 @@ fn arguments(call: &Call) -> Vec<DebugAnnotation> {
         call.facts.kind,
         CallKind::PostSend | CallKind::PostReceive | CallKind::PostCollective
     ) {
+        // Completions name it, so a wait can be followed back to its post.
         all.push(count("request", call.request));
     }
 

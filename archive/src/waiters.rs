@@ -34,10 +34,12 @@ pub fn waiters(of: &Observation, whom: u32) -> Vec<Waiter> {
             })
         })
         .collect();
-    waiters.sort_by_key(|waiter| (waiter.since_ns, waiter.rank));
-    // Only neighbours are removed: several threads of one rank that wait since different times may
-    // stay.
+    // One entry per rank, that of its thread that has waited longest: by ranks first, because
+    // another rank's wait may have begun between those of two threads of one rank.
+    waiters.sort_by_key(|waiter| (waiter.rank, waiter.since_ns));
     waiters.dedup_by_key(|waiter| waiter.rank);
+
+    waiters.sort_by_key(|waiter| (waiter.since_ns, waiter.rank));
     waiters
 }
 
@@ -200,5 +202,25 @@ mod tests {
         // One that died in the same collective is not waited for in it.
         open(&mut of, 2, "MPI_Allreduce", 25);
         assert_eq!(waiters(&of, 2).len(), 1);
+    }
+
+    #[test]
+    fn a_rank_with_two_waiting_threads_is_named_once() {
+        let mut of = Observation::default();
+        of.track(2, 0);
+        for rank in [0, 1] {
+            post(&mut of, rank, 2, 5);
+        }
+        // Rank 1 begins to wait between the two threads of rank 0.
+        for (rank, thread, since_ns) in [(0, 0, 10), (0, 1, 30), (1, 0, 20)] {
+            of.track(rank, thread).open = Some(Open {
+                function: Some("MPI_Wait".into()),
+                begin_ns: since_ns,
+            });
+        }
+
+        let found = waiters(&of, 2);
+        let who: Vec<(u32, u64)> = found.iter().map(|w| (w.rank, w.since_ns)).collect();
+        assert_eq!(who, [(0, 10), (1, 20)]);
     }
 }

@@ -87,6 +87,7 @@ pub async fn patiently<T, F>(connect: &Connect, call: impl Fn() -> F) -> Result<
 where
     F: Future<Output = Result<tonic::Response<T>, Status>>,
 {
+    // By the clock and not by attempts, which take anything from microseconds to seconds.
     let mut deadline = Instant::now() + PATIENCE;
     loop {
         let called_at = Instant::now();
@@ -99,6 +100,8 @@ where
         if called_at.elapsed() > PATIENCE {
             deadline = Instant::now() + PATIENCE;
         }
+        // Instant::now() >= deadline { || Every other code is an answer, and stays the same however
+        // often it is requested.
         if status.code() != Code::Unavailable || Instant::now() >= deadline {
             return Err(explained(connect, &status));
         }
@@ -149,6 +152,8 @@ pub fn explained(connect: &Connect, status: &Status) -> CallError {
 }
 
 fn innermost(error: &dyn std::error::Error) -> String {
+    // tonic wraps the system's error several times ("transport error"); only the innermost one
+    // names the cause.
     let mut innermost = error;
     while let Some(source) = innermost.source() {
         innermost = source;

@@ -1,6 +1,7 @@
 //! The commands that observe and steer a job. Each prints text to standard output or, with
 //! `--json`, JSON; errors go to standard error.
 
+pub mod analyses;
 pub mod audit;
 pub mod buffers;
 pub mod config;
@@ -38,6 +39,8 @@ pub enum Outcome {
 
 /// Runs a command to its end.
 pub fn block_on(command: impl Future<Output = anyhow::Result<Outcome>>) -> ExitCode {
+    // One thread: a client waits, and it often runs on a node whose cores belong to the
+    // application.
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -71,6 +74,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 fn print(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())?;
+    // Flushed here, because an error at the end of the process would go unnoticed.
     Ok(out.flush()?)
 }
 

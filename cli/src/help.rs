@@ -25,7 +25,8 @@ const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Steer",
         &[
-            "pause", "resume", "hold", "record", "reset", "strategy", "session", "shutdown",
+            "pause", "resume", "hold", "record", "reset", "strategy", "analyses", "session",
+            "shutdown",
         ],
     ),
     ("Access", &["invite", "audit"]),

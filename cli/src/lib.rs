@@ -64,6 +64,8 @@ enum Verb {
     Timeline(commands::timeline::Args),
     /// Show or change what buffers keep when not everything fits
     Strategy(commands::strategy::Args),
+    /// Show which analyses are on, or switch them
+    Analyses(commands::analyses::Args),
     /// Let the application stand still, for a limited time
     Pause(commands::control::PauseArgs),
     /// Let a paused or held application go on
@@ -119,6 +121,7 @@ impl Cli {
             Verb::Records(args) => commands::block_on(commands::records::run(args)),
             Verb::Timeline(args) => commands::block_on(commands::timeline::run(args)),
             Verb::Strategy(args) => commands::block_on(commands::strategy::run(args)),
+            Verb::Analyses(args) => commands::block_on(commands::analyses::run(args)),
             Verb::Pause(args) => commands::block_on(commands::control::pause(args)),
             Verb::Resume(args) => commands::block_on(commands::control::resume(args)),
             Verb::Hold(args) => commands::block_on(commands::control::hold(args)),

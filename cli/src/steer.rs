@@ -20,6 +20,8 @@ pub fn sentence(order: Order, reply: &CommandReply) -> String {
         Order::Record { on: false } => "switched recording off for",
         Order::Window { .. } => "recorded a window on",
         Order::Strategy { .. } => "changed the buffers of",
+        Order::Analyses { on: true, .. } => "switched analyses on for",
+        Order::Analyses { on: false, .. } => "switched analyses off for",
         Order::Shutdown => "ended the measurement of",
     };
     let mut sentence = command::sentence(done, reply);
@@ -28,6 +30,9 @@ pub fn sentence(order: Order, reply: &CommandReply) -> String {
     }
     if let Order::Strategy { strategy } = order {
         sentence.push_str(&format!("; they keep by: {strategy}"));
+    }
+    if let Order::Analyses { these, .. } = order {
+        sentence.push_str(&format!("; these: {these}"));
     }
     sentence
 }
@@ -46,6 +51,7 @@ pub async fn give(
     let command_id = fresh_id();
     // For the client's name in the audit log. An error is ignored: the order would get it as well.
     let _ = client.clone().hello(hello()).await;
+    // { || Repeating is safe: the root answers an id that it has seen and does not act again.
     patiently(connect, async || {
         call(&mut client.clone(), command_id, order).await
     })

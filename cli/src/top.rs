@@ -2,7 +2,7 @@
 //! ([`view`]) are pure; the terminal ([`terminal`]) and the gateway ([`link`]) are edges around
 //! them.
 
-mod asking;
+mod confirmation;
 mod finding;
 mod history;
 mod keys;
@@ -95,17 +95,20 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let mut model = Model::new(&job.job, &job.command.join(" "), settings);
     model.step(Duration::ZERO, Event::Hello(hello));
 
+    // Bounded, so that a slow terminal slows the stream instead of filling this process.
     let (sender, mut events) = mpsc::channel(EVENTS_MAX);
     let name = job.job.clone();
     let mut link = Link::open(job, client, args.interval.max(INTERVAL_MIN), sender);
     let mut signals = Signals::new()?;
     let mut keys = EventStream::new();
     let mut ticks = interval(TICK);
+    // After a stop (Ctrl-Z) one redraw is enough.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let begun = Instant::now();
     let mut screen = Screen::open()?;
 
     let left_by = loop {
+        // Before the first event: the user sees the frame while the gateway answers.
         let size = screen.draw(&model, look)?;
         if model.wants_matrix() {
             link.want_matrix(view::matrix_side(size.width, size.height));

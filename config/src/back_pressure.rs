@@ -26,6 +26,8 @@ impl BackPressure {
     /// As the rank reads it from its memory.
     pub fn word(self) -> u32 {
         match self {
+            // Numbers of the shared memory, not of this enum: the shim reads them without this
+            // crate.
             BackPressure::Bounded => back_pressure::BOUNDED,
             BackPressure::Drop => back_pressure::DROP,
             BackPressure::Block => back_pressure::BLOCK,

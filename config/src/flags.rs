@@ -2,6 +2,7 @@
 
 use crate::back_pressure::BackPressure;
 use crate::value::{Address, Bytes, Hold, Time, Value};
+use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::strategy::Strategy;
 use invivo_tbon::layout::FanIn;
 use std::path::PathBuf;
@@ -20,7 +21,7 @@ pub struct Flags {
           value_parser = bool::parse)]
     pub quiet: Option<bool>,
     /// Ranks that one tool place takes, then members that one analysis node takes, by layer from
-    /// below; the last number holds for all layers above [default: 4,16]
+    /// below; the last number holds for all layers above [default: 64,16]
     #[arg(long, value_name = "F[,F]", value_parser = <FanIn as Value>::parse)]
     pub fan_in: Option<FanIn>,
     /// Memory for the records of one location (a thread of a rank); the oldest give way when it is
@@ -36,6 +37,10 @@ pub struct Flags {
     /// iterations:4@MPI_Barrier [default: time]
     #[arg(long, value_name = "STRATEGY", value_parser = <Strategy as Value>::parse)]
     pub strategy: Option<Strategy>,
+    /// Analyses that are on from the start: functions, matrix, messages, joined by commas, or all
+    /// or none; `invivo analyses` switches them later [default: functions,matrix]
+    #[arg(long, value_name = "NAMES", value_parser = <AnalysisSet as Value>::parse)]
+    pub analyses: Option<AnalysisSet>,
     /// Hold every rank right behind MPI_Init until `invivo resume`, for at most this time [10m
     /// where none is given]
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true,

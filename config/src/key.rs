@@ -2,6 +2,7 @@
 
 use super::back_pressure::BackPressure;
 use super::value::{Address, Bytes, Hold, Time, Value};
+use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::strategy::Strategy;
 use invivo_tbon::layout::FanIn;
 use std::fmt::{Display, Formatter};
@@ -109,6 +110,8 @@ pub const BUFFER: Key<Bytes> = Key::new("buffer");
 pub const BUDGET: Key<Option<Bytes>> = Key::new("budget");
 /// What buffers keep when not everything fits.
 pub const STRATEGY: Key<Strategy> = Key::new("strategy");
+/// The analyses that are on from the start.
+pub const ANALYSES: Key<AnalysisSet> = Key::new("analyses");
 /// What a rank does when its records are not taken as fast as they come.
 pub const BACK_PRESSURE: Key<BackPressure> = Key::new("back-pressure");
 /// Whether ranks are held behind initialisation.
@@ -121,13 +124,14 @@ pub const LISTEN: Key<Option<Address>> = Key::new("listen");
 pub const INTERVAL: Key<Time> = Key::new("interval");
 
 /// All keys.
-pub const ALL: [&dyn AnyKey; 11] = [
+pub const ALL: [&dyn AnyKey; 12] = [
     &REPORT,
     &QUIET,
     &FAN_IN,
     &BUFFER,
     &BUDGET,
     &STRATEGY,
+    &ANALYSES,
     &BACK_PRESSURE,
     &HOLD,
     &WATCHDOG,

@@ -7,6 +7,7 @@ use super::key::{self, AnyKey, Key, Origin, Setting};
 use super::tokens;
 use super::value::{Address, Bytes, Hold, Time, Value};
 use crate::toml_file::{self, FileError, Source, plain};
+use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::strategy::Strategy;
 use invivo_tbon::layout::FanIn;
 use std::collections::BTreeMap;
@@ -85,6 +86,8 @@ pub struct Effective {
     pub budget: Setting<Option<Bytes>>,
     /// What buffers keep when not everything fits.
     pub strategy: Setting<Strategy>,
+    /// The analyses that are on from the start.
+    pub analyses: Setting<AnalysisSet>,
     /// What a rank does when its records are not taken as fast as they come.
     pub back_pressure: Setting<BackPressure>,
     /// Whether ranks are held behind initialisation.
@@ -124,6 +127,7 @@ impl Said {
         let mut by_key = BTreeMap::new();
         for any in key::ALL {
             let name = key::variable(any.name());
+            // Variables before files: what is read first stays.
             let Some(value) = (layers.variable)(&name) else {
                 continue;
             };
@@ -172,6 +176,8 @@ fn entries(file: &File) -> Result<Vec<(&'static str, String, usize)>, FileError>
     let names = key::ALL.map(AnyKey::name);
     let mut entries = Vec::new();
     for (key, value) in &source.table()? {
+        // An unknown key is an error and not a warning: a misspelt limit must not silently not
+        // hold.
         let Some(any) = key::ALL.iter().find(|any| any.name() == key.get_ref()) else {
             return Err(source.error_at(
                 &key.span(),
@@ -182,6 +188,8 @@ fn entries(file: &File) -> Result<Vec<(&'static str, String, usize)>, FileError>
             |what: String| source.error_at(&value.span(), format!("{}: {what}", any.name()));
         let text = plain(value.get_ref())
             .ok_or_else(|| wrong(format!("a {} is no value here", value.get_ref().type_str())))?;
+        // Checked also where a stronger layer goes before: a wrong value would else come up on
+        // another day.
         any.check(&text).map_err(wrong)?;
         entries.push((any.name(), text, source.line(key.span().start)));
     }
@@ -201,6 +209,7 @@ pub fn effective_of(flags: &Flags, layers: &Layers<'_>) -> Result<Effective, Con
         buffer: said.pick(&key::BUFFER, flags.buffer, Bytes(BUFFER_DEFAULT)),
         budget: said.pick(&key::BUDGET, flags.budget.map(Some), None),
         strategy: said.pick(&key::STRATEGY, flags.strategy, Strategy::FLIGHT_RECORDER),
+        analyses: said.pick(&key::ANALYSES, flags.analyses, AnalysisSet::DEFAULT),
         back_pressure: said.pick(
             &key::BACK_PRESSURE,
             flags.back_pressure,
@@ -257,6 +266,7 @@ fn row<T: Value>(key: &Key<T>, setting: &Setting<T>) -> Row {
 /// A basic string of TOML: JSON's escapes are TOML's, but for one control character that JSON
 /// leaves as it is.
 fn quoted(text: &str) -> String {
+    // JSON's strings are TOML's basic strings, but for DEL, which TOML wants escaped.
     let json = serde_json::Value::from(text).to_string();
     json.replace('\u{7f}', "\\u007F")
 }
@@ -279,6 +289,7 @@ impl Effective {
         }
         let (least, is) = (Bytes(least).text(), buffer.value.text());
         Err(match &strategy.origin {
+            // The strategy is the default, so it is the buffer that was chosen too small.
             Origin::Default => wrong(
                 &key::BUFFER,
                 &buffer.origin,
@@ -300,9 +311,9 @@ impl Effective {
         })
     }
 
-    /// Memory for all buffers of a place, in bytes.
-    pub fn budget_bytes(&self) -> u64 {
-        let buffers = u64::from(self.fan_in.ranks_per_place()).saturating_mul(LOCATIONS_PER_RANK);
+    /// Memory for all buffers of a place that has so many ranks, in bytes.
+    pub fn budget_bytes(&self, ranks: u32) -> u64 {
+        let buffers = u64::from(ranks).saturating_mul(LOCATIONS_PER_RANK);
         let enough = self.buffer.0.saturating_mul(buffers);
         self.budget.map_or(enough, |budget| budget.0)
     }
@@ -316,6 +327,7 @@ impl Effective {
             row(&key::BUFFER, &self.buffer),
             row(&key::BUDGET, &self.budget),
             row(&key::STRATEGY, &self.strategy),
+            row(&key::ANALYSES, &self.analyses),
             row(&key::BACK_PRESSURE, &self.back_pressure),
             row(&key::HOLD, &self.hold),
             row(&key::WATCHDOG, &self.watchdog),

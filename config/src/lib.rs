@@ -25,7 +25,7 @@ pub use flags::Flags;
 pub use key::{Origin, Setting};
 pub use layers::{ConfigError, Effective, File, Layers, effective_of};
 pub use tokens::{Names, expand};
-pub use value::{Address, Bytes, Hold, LEASE_DEFAULT, Time, Value};
+pub use value::{Address, Bytes, Hold, Time, Value};
 
 use invivo_jobdir::whole_file;
 use std::ffi::OsString;
@@ -43,6 +43,7 @@ pub const ENV_SITE_FILE: &str = "INVIVO_SITE_CONFIG";
 /// # Errors
 /// When a layer says what is no value, has a key that there is not, or cannot be read.
 pub fn effective(flags: &Flags) -> Result<Effective, ConfigError> {
+    // `exec` gets all options as flags from `run`: its own directory may hold another invivo.toml.
     let files = if flags.no_config {
         Vec::new()
     } else {
@@ -99,6 +100,7 @@ fn is_absent(error: &std::io::Error) -> bool {
 /// The name of the file that holds the effective configuration of a report: `REPORT.config.toml`.
 pub fn beside(report: &Path) -> PathBuf {
     let mut name = OsString::from(report);
+    // Added and not exchanged: report.txt and report.json keep files of their own.
     name.push(".config.toml");
     name.into()
 }

@@ -25,6 +25,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         .find(|c: char| !c.is_ascii_digit())
         .unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
+    // Case says nothing here: there are no bits among the units.
     let unit = unit.trim_start().to_ascii_lowercase();
     let factor = UNITS
         .iter()
@@ -35,6 +36,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         .ok()
         .zip(factor)
         .and_then(|(number, factor)| number.checked_mul(factor))
+        // No option means anything with 0 bytes, so it is a slip.
         .filter(|bytes| *bytes > 0)
         .ok_or_else(|| format!("{text:?} is no size; write for example 16MiB"))
 }
@@ -44,6 +46,7 @@ pub fn text(bytes: u64) -> String {
     let exact = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     let unit = exact
         .iter()
+        // Never rounded: the text is handed to `exec` and must give the same size again.
         .find(|(_, factor)| bytes.is_multiple_of(*factor));
     unit.map_or_else(
         || bytes.to_string(),

@@ -225,16 +225,15 @@ fn flags_for_another_process_say_the_same_again() {
 }
 
 #[test]
-fn the_budget_follows_buffer_and_fan_in() {
+fn the_budget_follows_buffer_and_ranks() {
     let flags = Flags {
         buffer: Some(Bytes(10_000)),
-        fan_in: Some(fan_in("2")),
         ..Flags::default()
     };
     let all = of(&flags, &[], &[]).expect("good");
-    assert_eq!(all.budget_bytes(), 80_000);
+    assert_eq!(all.budget_bytes(2), 80_000);
     let all = of(&flags, &[("INVIVO_BUDGET", "50")], &[]).expect("good");
-    assert_eq!(all.budget_bytes(), 50);
+    assert_eq!(all.budget_bytes(2), 50);
 }
 
 #[test]

@@ -33,6 +33,8 @@ pub fn expand(template: &Path, names: &Names<'_>) -> Result<PathBuf, String> {
         }
         match bytes.next() {
             Some(b'%') => out.push(b'%'),
+            // A job's id comes from a variable of the user, a host's name from the machine: neither
+            // may name another directory.
             Some(b'h') => out.extend(names.host.replace('/', "-").bytes()),
             Some(b'j') => out.extend(names.job.replace('/', "-").bytes()),
             Some(b'p') => out.extend(names.pid.to_string().bytes()),
@@ -56,6 +58,7 @@ pub fn expand(template: &Path, names: &Names<'_>) -> Result<PathBuf, String> {
 /// As [`expand`].
 pub fn check(template: &Path) -> Result<(), String> {
     let names = Names {
+        // Which names stand there makes no difference to what is a token.
         host: "",
         job: "",
         pid: 0,

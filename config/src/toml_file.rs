@@ -45,6 +45,7 @@ impl<'a> Source<'a> {
 
     /// The line of a position, counted from 1.
     pub fn line(&self, at: usize) -> usize {
+        // `at` may lie behind the end, where the file ends too early.
         let before = self.text.as_bytes().iter().take(at);
         1 + before.filter(|byte| **byte == b'\n').count()
     }
@@ -88,6 +89,7 @@ pub fn plain(value: &DeValue<'_>) -> Option<String> {
         DeValue::String(text) => Some(text.to_string()),
         // TOML allows underscores between digits.
         DeValue::Integer(number) if number.radix() == 10 => Some(number.as_str().replace('_', "")),
+        // Hexadecimal, octal and binary become decimal, because options read decimal text.
         DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
             .ok()
             .map(|number| number.to_string()),
@@ -96,6 +98,7 @@ pub fn plain(value: &DeValue<'_>) -> Option<String> {
         DeValue::Array(values) => {
             let parts: Option<Vec<String>> =
                 values.iter().map(|value| plain(value.as_ref())).collect();
+            // `fan-in = [4, 16]` says the same as `--fan-in 4,16`.
             parts.map(|parts| parts.join(","))
         }
         DeValue::Table(_) | DeValue::Datetime(_) => None,
@@ -121,6 +124,7 @@ pub fn unknown_of_many(noun: &str, name: &str, known: &[&str]) -> String {
 /// The known name that a mistyped one is likely to mean.
 fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     /// Similarity above which a name is suggested: one or two slips in a short word.
+    // By Jaro and Winkler: one slip in a word of six letters is well above.
     const NEAR: f64 = 0.8;
     let plain = |name: &str| name.to_lowercase().replace('_', "-");
     let alike = |other: &&str| strsim::jaro_winkler(&plain(name), &plain(other));

@@ -1,14 +1,13 @@
 //! The types of options. Each reads the same text from a flag, a variable or a file.
 
 use super::size;
+use invivo_proto::control::analyses::AnalysisSet;
+use invivo_proto::control::order::LEASE_DEFAULT_NS;
 use invivo_proto::control::strategy::Strategy;
 use invivo_tbon::layout::FanIn;
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// A lease unless another one is asked for.
-pub const LEASE_DEFAULT: Duration = Duration::from_secs(600);
 
 /// A type of value.
 pub trait Value: Clone + PartialEq + Send + Sync + 'static {
@@ -90,6 +89,21 @@ impl Value for Strategy {
     }
 }
 
+impl Value for AnalysisSet {
+    fn parse(text: &str) -> Result<AnalysisSet, String> {
+        text.parse()
+            .map_err(|error: <AnalysisSet as std::str::FromStr>::Err| error.to_string())
+    }
+
+    fn text(&self) -> String {
+        self.to_string()
+    }
+
+    fn json(&self) -> serde_json::Value {
+        self.iter().map(|analysis| json!(analysis.name())).collect()
+    }
+}
+
 /// A size in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bytes(pub u64);
@@ -123,6 +137,7 @@ impl Value for Time {
     fn parse(text: &str) -> Result<Time, String> {
         let time = humantime::parse_duration(text)
             .map_err(|_| format!("{text:?} is no time; give one as 500ms, 30s, 10m or 2h"))?;
+        // Zero would mean "never", "at once" or "without end", depending on the option.
         if time.is_zero() {
             return Err(format!(
                 "{text:?} is no time at all; give one as 500ms, 30s, 10m or 2h"
@@ -148,8 +163,9 @@ pub struct Hold(pub Option<Duration>);
 
 impl Value for Hold {
     fn parse(text: &str) -> Result<Hold, String> {
+        // As a truth value first: `1` is `true` and no time, which needs a unit.
         match bool::parse(text) {
-            Ok(true) => Ok(Hold(Some(LEASE_DEFAULT))),
+            Ok(true) => Ok(Hold(Some(Duration::from_nanos(LEASE_DEFAULT_NS)))),
             Ok(false) => Ok(Hold(None)),
             Err(_) => Time::parse(text).map(|time| Hold(Some(time.0))),
         }
@@ -176,6 +192,7 @@ pub struct Address(pub String);
 
 impl Value for Address {
     fn parse(text: &str) -> Result<Address, String> {
+        // From the right: an IPv6 address holds colons itself.
         let parts = text.rsplit_once(':');
         let good =
             parts.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
@@ -214,6 +231,7 @@ impl Value for PathBuf {
 /// What need not be set; the empty text unsets it.
 impl<T: Value> Value for Option<T> {
     fn parse(text: &str) -> Result<Option<T>, String> {
+        // The way to unset by a variable what a file sets.
         if text.is_empty() {
             return Ok(None);
         }
@@ -254,6 +272,11 @@ mod tests {
             round::<Strategy>("iterations:4@MPI_Barrier, duration:1000ns"),
             "iterations:4@MPI_Barrier,duration:1us"
         );
+        assert_eq!(
+            round::<AnalysisSet>("default, messages"),
+            "functions,matrix,messages"
+        );
+        assert_eq!(round::<AnalysisSet>("none"), "none");
         assert_eq!(round::<Time>("90s"), "1m30s");
         assert_eq!(round::<Hold>("true"), "10m");
         assert_eq!(round::<Hold>("off"), "false");
@@ -270,6 +293,7 @@ mod tests {
             Time::parse("10").expect_err("no unit"),
             Time::parse("0s").expect_err("nothing"),
             Bytes::parse("1.5G").expect_err("no size"),
+            AnalysisSet::parse("functons").expect_err("no analysis"),
             Hold::parse("maybe").expect_err("neither"),
         ];
         for error in errors {

@@ -150,6 +150,7 @@ impl Connect {
                 mode,
             });
         }
+        // Before reading: the file may be anything that the user was talked into naming.
         if meta.len() > FILE_BYTES_MAX {
             return Err(ConnectError::TooLong {
                 path: path.to_owned(),
@@ -179,6 +180,7 @@ impl Connect {
 
     /// Whether the job still runs, as far as this host can tell.
     pub fn liveness(&self) -> Liveness {
+        // Process numbers mean something on their own host only; the first version named none.
         if !self.host.is_empty() && self.host != host() {
             return Liveness::Elsewhere;
         }

@@ -68,6 +68,7 @@ pub fn job_id(text: &str) -> String {
             }
         })
         .collect();
+    // The beginning goes: batch systems put what tells jobs apart at the end.
     id.drain(..id.len().saturating_sub(JOB_ID_BYTES_MAX));
     let id = id.trim_start_matches(['.', '-']);
     if id.is_empty() {
@@ -95,6 +96,7 @@ pub fn check_job_id(id: &str) -> Result<(), PlaceError> {
 /// # Errors
 /// When neither variable is set.
 pub fn jobs_dir() -> Result<PathBuf, PlaceError> {
+    // A relative path would be another directory for each process of the job.
     let absolute = |name: &str| {
         std::env::var_os(name)
             .map(PathBuf::from)
@@ -268,6 +270,8 @@ fn publish_in(jobs: &Path, connect: &Connect) -> Result<PathBuf, PlaceError> {
             host: other.host,
         });
     }
+    // Not `whole_file::write`: the tokens must never be in a file that others can read, and a
+    // client that polls must never read half of it, so there is no way round the rename.
     let text =
         serde_json::to_vec_pretty(connect).map_err(|error| io("write", &path)(error.into()))?;
 

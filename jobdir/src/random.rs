@@ -38,5 +38,6 @@ pub fn token() -> std::io::Result<String> {
 pub fn id() -> std::io::Result<u64> {
     let mut bytes = [0u8; 8];
     fill(&mut bytes)?;
+    // 0 would leave the choice to the gateway, and a repeated call would be another command.
     Ok(u64::from_le_bytes(bytes).max(1))
 }

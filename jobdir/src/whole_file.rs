@@ -11,6 +11,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let Some(file) = place(path) else {
         return std::fs::write(path, bytes);
     };
+    // In the same directory: a rename cannot cross file systems.
     let beside = file.with_added_extension("new");
     std::fs::write(&beside, bytes)
         .and_then(|()| std::fs::rename(&beside, &file))

@@ -2,8 +2,9 @@
 //! launcher's command line.
 
 pub mod binding;
-pub mod launchers;
+pub mod launcher_options;
 pub mod machine;
 pub mod plan;
 pub mod run;
 pub mod slots;
+pub mod start_message;

@@ -17,12 +17,12 @@ mod known_launcher;
 mod machine;
 mod self_test;
 
-use crate::job::environment::Environment;
+use crate::job::environment::{Environment, search_path};
 use crate::output::print;
 use clap::Args;
 use finding::{Finding, Level};
 use serde_json::json;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Check this machine, this installation, and a program if one is named; ends with a job of two
@@ -49,7 +49,7 @@ pub struct DoctorArgs {
 /// Runs all checks and prints what they found.
 pub fn doctor(args: DoctorArgs) -> ExitCode {
     let environment: Environment = std::env::vars_os().collect();
-    let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
+    let path = search_path(&environment);
     let mut told = Told {
         json: args.json,
         findings: Vec::new(),

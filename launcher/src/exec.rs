@@ -1,7 +1,7 @@
 //! `invivo exec`: the program that a launcher starts for every process of the job. It finds its
 //! position in the world and takes its role.
 
-use crate::command_line::launchers;
+use crate::command_line::launcher_options;
 use crate::job::artefacts::Artefacts;
 use crate::job::environment::{self, Environment, Family, World};
 use crate::job::job_id::Job;
@@ -99,7 +99,7 @@ fn wrong_side(program: &[OsString]) -> Option<String> {
             .collect::<Vec<_>>()
             .join(" ")
     };
-    launchers::is_launcher(program.first()?).then(|| {
+    launcher_options::is_launcher(program.first()?).then(|| {
         format!(
             "`invivo exec` stands behind the launcher, not before it; type: invivo run -- {}",
             line()
@@ -120,7 +120,7 @@ fn start(args: ExecArgs, environment: Environment, world: World) -> Result<Infal
     let artefacts = Artefacts::of_this_program().map_err(|error| error.to_string())?;
     let library = library(&args.program, &environment, &world)?;
     let name = args.program.first().map_or(OsStr::new(""), |name| name);
-    let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
+    let path = environment::search_path(&environment);
     if program::find(name, path).is_some_and(|file| program::has_mpi_inside(&file)) {
         return Err(program::static_mpi(name));
     }
@@ -204,7 +204,7 @@ impl Process {
             let shim = shim_for(&shim, &self.library.file, || {
                 invivo_jobdir::preload_dir().ok()
             });
-            let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
+            let path = environment::search_path(&environment);
             let file = program.first().and_then(|name| program::find(name, path));
             let first = file.and_then(|file| library::comes_first(&file, &environment));
             Preload { shim, first }
@@ -336,7 +336,7 @@ fn library(
     {
         return library::named(Path::new(named));
     }
-    let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
+    let path = environment::search_path(environment);
     let file = program.first().and_then(|name| program::find(name, path));
     Ok(file
         .as_ref()

@@ -78,6 +78,25 @@ unsafe fn take_part_in_partitioned() {
     }
 }
 
+/// The prototype of Open MPI's `opal_progress_set_yield_when_idle`, 4.1 and 5.0.
+type SetYield = unsafe extern "C" fn(bool) -> bool;
+
+/// Whether Open MPI gives up the processor in every call that finds nothing to do, as its launcher
+/// wishes where more processes than slots run. It should while a call waits, in MPI's begin and
+/// end. Between polls this process rests by itself, and yielding in each of some hundred polls
+/// disturbs the application as often: it took two thirds of a tool place's time.
+pub(crate) fn yield_when_idle(yields: bool) {
+    // SAFETY: dlsym takes a C string. What it finds is the library's function, which sets a
+    // variable that this process' one thread reads.
+    unsafe {
+        let name = c"opal_progress_set_yield_when_idle".as_ptr();
+        let found = libc::dlsym(libc::RTLD_DEFAULT, name);
+        if !found.is_null() {
+            std::mem::transmute::<*mut c_void, SetYield>(found)(yields);
+        }
+    }
+}
+
 /// The tool communicator. Never freed: that would be collective with ranks that have other things
 /// to do.
 pub(crate) struct Tools {

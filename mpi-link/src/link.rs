@@ -55,6 +55,8 @@ impl Link {
         let universe = ManuallyDrop::new(universe);
         let tools = ffi::Tools::join()?;
         let (rank, size) = (tools.rank()?, tools.size()?);
+        // Nothing waits in MPI from here to the end.
+        ffi::yield_when_idle(false);
         Ok(Link {
             universe,
             tools,
@@ -231,13 +233,11 @@ impl Link {
     /// # Errors
     /// When MPI refuses.
     pub fn progress(&mut self) -> Result<(), LinkError> {
-        let mut kept = VecDeque::with_capacity(self.sends.len());
-        for mut send in self.sends.drain(..) {
-            if !send.done()? {
-                kept.push_back(send);
+        for at in (0..self.sends.len()).rev() {
+            if self.sends[at].done()? {
+                self.sends.remove(at);
             }
         }
-        self.sends = kept;
         Ok(())
     }
 
@@ -296,6 +296,7 @@ impl Link {
         if let Some(receives) = self.receives.take() {
             receives.cancel()?;
         }
+        ffi::yield_when_idle(true);
         // Without a thread to watch it, it takes as long as it takes.
         let _ = exit::exit_when_asked(end_asked);
         drop(ManuallyDrop::into_inner(self.universe));

@@ -81,6 +81,7 @@ impl Begins {
         let Some(((begin, ..), record)) = self.held.pop_first() else {
             return Ok(None);
         };
+        // A record whose begin lies before the window: it is given all the same, and marked.
         let late = begin < self.last_begin;
         self.last_begin = self.last_begin.max(begin);
         Ok(Some(Begun::Record { record, late }))

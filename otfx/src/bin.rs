@@ -5,21 +5,28 @@
 //! 8   next request, u64     the number of the first request posted in this bin, if it follows on
 //! 16  records
 //!
-//! record      [mark] [wide] facts  lengths  [third]  first  second  [ordinal] [gap] [count]  parts or values
-//!   mark      0xf4, iteration               what follows belongs to this iteration (0 at a bin's begin)
+//! record      [mark] [wide] facts lengths [third] first second [ordinal] [gap] [count]
+//!             parts or values
+//!   mark      0xf4, iteration               what follows belongs to this iteration (0 at a
+//!                                           bin's begin)
 //!   wide      0xf2, byte, byte              the highest bytes of first and second
 //!   facts     0x00..0xef                    those that the dictionary holds in this slot
-//!             0xf0, kind, mask, region, ..  new ones: of communicator, peer, tag, bytes out, bytes in and depth
-//!                                           those whose bit is set in the mask; their slot is their hash, and what was there
-//!                                           goes to the neighbour (the slot whose number differs in the lowest bit)
-//!   lengths   bits 0-2 bytes of first, 3 first counts to the end, 4-6 bytes of second, 7 third is there
-//!   third     bits 0-5 number of parts (63: it follows as count), 6 gap is there, 7 the event is clipped
-//!   first     from the end of the record before to the begin of this one; or, where it began earlier, to its end
+//!             0xf0, kind, mask, region, ..  new ones: of communicator, peer, tag, bytes out,
+//!                                           bytes in and depth those whose bit is set in the
+//!                                           mask; their slot is their hash, and what was there
+//!                                           goes to the neighbour (the slot whose number
+//!                                           differs in the lowest bit)
+//!   lengths   bits 0-2 bytes of first, 3 first counts to the end, 4-6 bytes of second, 7 third
+//!             is there
+//!   third     bits 0-5 number of parts (63: it follows as count), 6 gap is there, 7 the event is
+//!             clipped
+//!   first     from the end of the record before to the begin of this one; or, where it began
+//!             earlier, to its end
 //!   second    duration; of samples how far their ordinal is from that of the sample before
 //!   ordinal   of collectives: how far their instance number is from that of the collective before
 //!   gap       how far the posted request's number is from the next one
-//!   part      facts, then of a completion: lengths (4 bits each), request from the one completed before, age of its
-//!             posting; of a posting: gap
+//!   part      facts, then of a completion: lengths (4 bits each), request from the one completed
+//!             before, age of its posting; of a posting: gap
 //!   values    in pairs: lengths (4 bits each), and how far each is from the value before
 //!
 //! more parts  0xf1, count, parts            of the call before, which may lie in the bin before

@@ -10,8 +10,8 @@
 
 mod frozen;
 mod new_bin;
+mod reduction;
 mod report;
-mod room;
 mod store;
 
 pub use frozen::{AlreadyFrozen, Frozen};

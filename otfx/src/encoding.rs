@@ -254,5 +254,6 @@ impl Context {
 /// Bytes of a number without its leading zeros: none of 0.
 #[inline(always)]
 pub(crate) fn bytes_of(number: u64) -> usize {
+    // 64 bits and 7 to round up to whole bytes, without a branch; 0 takes none.
     (71 - number.leading_zeros() as usize) >> 3
 }

@@ -28,6 +28,7 @@ impl Grid {
     /// One sample per `interval` of the counter (at least 1), counted from where the counter is 0.
     pub const fn new(interval: u64) -> Self {
         Grid {
+            // The grid divides by it.
             interval: if interval == 0 { 1 } else { interval },
             halvings: 0,
             ordinal: 0,
@@ -42,6 +43,7 @@ impl Grid {
     /// The frequency is that of `halvings` halvings from now on. Beyond 63 there is nothing to
     /// halve.
     pub fn set_halvings(&mut self, halvings: u32) {
+        // A shift of 64 would be no shift at all.
         self.halvings = halvings.min(63);
     }
 

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! arena    one allocation, cut into equal bins; made and touched when the buffer is made
-//! bin      head (base time, next request number), then records; decodes alone: own dictionary, own base
+//! bin      head (base time, next request number), then records; decodes alone: own dictionary,
+//!          own base
 //! level    a chain of bins, oldest to newest; records are appended to its newest
 //! strategy says which level takes an event, and in which order levels go when no bin is free
 //! ```

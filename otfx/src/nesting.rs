@@ -29,6 +29,7 @@ pub struct Nesting {
 impl Default for Nesting {
     fn default() -> Self {
         Nesting {
+            // All at once: entering a region never allocates.
             open: Vec::with_capacity(DEPTH_MAX),
             beyond: 0,
             unmatched: 0,
@@ -61,6 +62,8 @@ impl Nesting {
             return None;
         }
 
+        // A leave that does not fit leaves the stack as it is: one lost record must not undo all
+        // others.
         let Some(open) = self.open.pop_if(|open| open.region == region) else {
             self.unmatched += 1;
             return None;

@@ -30,6 +30,7 @@ impl Cell {
 
     /// Adds the values of another cell.
     pub fn merge(&mut self, other: &Cell) {
+        // Sums of 128 bits: 2^64 values of 64 bits fit.
         self.count += other.count;
         self.sum += other.sum;
         self.min = self.min.min(other.min);
@@ -97,6 +98,7 @@ impl Pyramid {
                 .saturating_add(1)
                 .saturating_mul(width)
                 .min(end);
+            // Only the sum: a span that lasts over several bins is no value of any of them.
             self.cell(from).sum += u128::from(to - from);
             from = to;
         }

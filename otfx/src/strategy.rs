@@ -144,6 +144,7 @@ impl Strategy {
     #[must_use]
     pub fn then(mut self, other: Strategy) -> Self {
         self.rules.extend(other.rules);
+        // A buffer has one cap: the strategy that comes first decides.
         self.event_cap = self.event_cap.or(other.event_cap);
         self
     }
@@ -210,6 +211,8 @@ impl Rule {
                 lasts.then(|| levels - 1 - shorter.min(levels - 1))
             }
             Dimension::Iteration { .. } => {
+                // What is not claimed, every 2^levels-th iteration, goes to later rules and stays
+                // longest.
                 let level = lambda(iteration) as usize;
                 (level < levels).then_some(level)
             }

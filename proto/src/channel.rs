@@ -22,20 +22,21 @@ pub const COLOR_APPLICATION: i32 = 0;
 /// Colour of the tool processes.
 pub const COLOR_TOOLS: i32 = 1;
 
-/// What a rank tells its supervisor before it calls the real `MPI_Abort`, which may end every
+/// What a rank sends to its supervisor before it calls the real `MPI_Abort`, which may end every
 /// process of the job at once. No path begins like this. The supervisor answers with any packet, or
 /// by closing, when the place has taken what the rank recorded.
 pub const ABORTING: &[u8] = b"aborting";
 
-/// Environment of an application process: `MEMFD,CONTROL,BEFORE`. The first two are numbers of
-/// inherited descriptors: the rank's shared memory and one end of a `SOCK_SEQPACKET` pair whose
+/// Environment of an application process: `MEMFD,CONTROL,BEFORE,SPINS`. The first two are numbers
+/// of inherited descriptors: the rank's shared memory and one end of a `SOCK_SEQPACKET` pair whose
 /// other end is the supervisor's: on it the rank passes the welcome on, and says [`ABORTING`]. The
 /// third says how many entries of `LD_PRELOAD` right before the shim are there for its sake, and go
-/// with it.
+/// with it. The fourth is 1 where the rank must not yield the processor while it waits, though its
+/// MPI, which counts the tool processes, would make it.
 pub const ENV_DESCRIPTORS: &str = "INVIVO_FDS";
 
 /// Environment of an application process: the abstract address of a `SOCK_SEQPACKET` Unix socket on
 /// which its supervisor listens. Who has lost the descriptors of [`ENV_DESCRIPTORS`] connects
 /// there: the connection takes the second one's place, and the first message on it has the first
 /// one with it (`SCM_RIGHTS`).
-pub const ENV_DOOR: &str = "INVIVO_DOOR";
+pub const ENV_HANDOVER: &str = "INVIVO_HANDOVER";

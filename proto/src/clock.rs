@@ -3,6 +3,8 @@
 //!
 //! Both decide by the same rule, so that they agree without a message.
 
+use core::sync::atomic::{AtomicU8, Ordering};
+
 /// The node's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockKind {
@@ -13,18 +15,49 @@ pub enum ClockKind {
     Monotonic,
 }
 
-/// The clock of this node. The processor must call its counter invariant (CPUID 8000_0007h, EDX bit
-/// 8).
+/// What [`kind`] has found out; [`UNKNOWN`] until it was called.
+static KIND: AtomicU8 = AtomicU8::new(UNKNOWN);
+const UNKNOWN: u8 = 0;
+const TSC: u8 = 1;
+const MONOTONIC: u8 = 2;
+
+/// The clock of this node. The processor is asked once per process: in a virtual machine CPUID
+/// traps, which takes microseconds, and callers ask at every reading of the clock.
+#[inline]
 pub fn kind() -> ClockKind {
+    match KIND.load(Ordering::Relaxed) {
+        TSC => ClockKind::Tsc,
+        MONOTONIC => ClockKind::Monotonic,
+        _ => ask(),
+    }
+}
+
+#[cold]
+fn ask() -> ClockKind {
+    let is_invariant = counter_is_invariant();
+    // Threads that come here at once find out the same, so that no order is needed.
+    KIND.store(
+        if is_invariant { TSC } else { MONOTONIC },
+        Ordering::Relaxed,
+    );
+    if is_invariant {
+        ClockKind::Tsc
+    } else {
+        ClockKind::Monotonic
+    }
+}
+
+/// Whether the processor calls its counter invariant (CPUID 8000_0007h, EDX bit 8).
+fn counter_is_invariant() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
         use core::arch::x86_64::__cpuid;
-        let highest = __cpuid(0x8000_0000).eax;
-        if highest >= 0x8000_0007 && __cpuid(0x8000_0007).edx & (1 << 8) != 0 {
-            return ClockKind::Tsc;
-        }
+        __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & (1 << 8) != 0
     }
-    ClockKind::Monotonic
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        false
+    }
 }
 
 /// Reads the counter. Only meaningful where [`kind`] says [`ClockKind::Tsc`]; elsewhere 0.

@@ -2,6 +2,7 @@
 //! They are bincode 2 with fixed limits; this module is the only one that touches that crate (see
 //! the ADR on bincode).
 
+pub mod analyses;
 pub mod buffers;
 pub mod framing;
 pub mod hang;
@@ -83,6 +84,7 @@ impl core::error::Error for ControlError {}
 /// # Errors
 /// When it would be longer than [`MESSAGE_BYTES_MAX`].
 pub fn encode<T: bincode::Encode>(message: &T) -> Result<Vec<u8>, ControlError> {
+    // The limit of the configuration holds for decoding only, so the length is compared here.
     let bytes = bincode::encode_to_vec(message, CONFIG).map_err(ControlError::Unencodable)?;
     if bytes.len() > MESSAGE_BYTES_MAX {
         return Err(ControlError::TooLong { bytes: bytes.len() });
@@ -101,6 +103,7 @@ pub fn decode<T: bincode::Decode<()>>(bytes: &[u8]) -> Result<T, ControlError> {
     }
     let (message, read) =
         bincode::decode_from_slice(bytes, CONFIG).map_err(ControlError::Malformed)?;
+    // A message of another version could decode by chance; its length seldom fits as well.
     if read != bytes.len() {
         return Err(ControlError::Trailing { offset: read });
     }

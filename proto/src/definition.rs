@@ -27,7 +27,7 @@ pub struct Run {
 /// One definition. Runs of a group come in pieces, as the ring's entries are bounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Definition<'a> {
-    /// This rank's number for a communicator, told by each member.
+    /// This rank's number for a communicator, reported by each member.
     Communicator {
         /// The rank's own number.
         local: CommLocal,
@@ -41,8 +41,8 @@ pub enum Definition<'a> {
         /// there.
         remote: Option<CommId>,
     },
-    /// Members of a communicator, as ranks of the application's world in communicator order; told
-    /// only by its rank 0. `start` is the communicator rank of the first member told here.
+    /// Members of a communicator, as ranks of the application's world in communicator order;
+    /// reported by its rank 0 alone. `start` is the communicator rank of the first member here.
     Group {
         id: CommId,
         /// Communicator rank of the first member in `runs`.

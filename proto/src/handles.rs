@@ -46,10 +46,13 @@ pub const fn home(key: u64, slots: usize) -> usize {
 pub struct Known {
     /// Collectives so far.
     pub ordinal: u64,
-    /// The job's id as one number, 0 while it is not known.
+    /// The job's id as one number; 0 where it has none, and for the world.
     pub packed: u64,
     /// The number that records carry.
     pub local: u32,
+    /// Communicators that were made of it so far, by calls that all its members make in the same
+    /// order.
+    pub made: u32,
     /// This rank in it.
     pub rank: i32,
     /// Ranks of its group, of an intercommunicator of the own one.
@@ -74,8 +77,6 @@ pub struct Posted {
     pub request: u64,
     /// When it was posted, in ticks.
     pub posted: u64,
-    /// Makes this communicator's id known when complete (`MPI_Comm_idup`), 0 for none.
-    pub makes_comm: u64,
     /// Made by an `MPI_*_init`: lives until freed.
     pub persistent: bool,
     /// Posted and not complete.
@@ -110,6 +111,7 @@ impl Readable for Known {
             ordinal: u64_at(bytes, offset_of!(Known, ordinal))?,
             packed: u64_at(bytes, offset_of!(Known, packed))?,
             local: u32_at(bytes, offset_of!(Known, local))?,
+            made: u32_at(bytes, offset_of!(Known, made))?,
             rank: u32_at(bytes, offset_of!(Known, rank))? as i32,
             members: u32_at(bytes, offset_of!(Known, members))?,
             peers: u32_at(bytes, offset_of!(Known, peers))?,
@@ -136,7 +138,6 @@ impl Readable for Posted {
             },
             request: u64_at(bytes, offset_of!(Posted, request))?,
             posted: u64_at(bytes, offset_of!(Posted, posted))?,
-            makes_comm: u64_at(bytes, offset_of!(Posted, makes_comm))?,
             persistent: bool_at(bytes, offset_of!(Posted, persistent))?,
             active: bool_at(bytes, offset_of!(Posted, active))?,
         })
@@ -194,7 +195,6 @@ mod tests {
             },
             request: 5,
             posted: 6,
-            makes_comm: 7,
             persistent: true,
             active: false,
         };
@@ -212,6 +212,7 @@ mod tests {
             ordinal: 9,
             packed: 8,
             local: 7,
+            made: 10,
             rank: -1,
             members: 5,
             peers: 6,

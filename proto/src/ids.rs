@@ -5,7 +5,10 @@ macro_rules! id {
     ($(#[$doc:meta])* $name:ident($inner:ty)) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[cfg_attr(feature = "control", derive(bincode::Encode, bincode::Decode, serde::Serialize, serde::Deserialize))]
+        #[cfg_attr(
+            feature = "control",
+            derive(bincode::Encode, bincode::Decode, serde::Serialize, serde::Deserialize)
+        )]
         #[repr(transparent)]
         pub struct $name(pub $inner);
 
@@ -66,24 +69,18 @@ pub struct LocationId {
     pub thread: u16,
 }
 
-/// A communicator's id in the whole job: the world rank (in the application's world) of the process
-/// that is rank 0 in it, and that process' own counter.
+/// A communicator's id in the whole job: the same on all its members, and no other's. How it is
+/// made: [`crate::comm_id`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(
     feature = "control",
     derive(bincode::Encode, bincode::Decode, serde::Serialize, serde::Deserialize)
 )]
 pub struct CommId {
-    /// The process that is rank 0.
+    /// The process that is rank 0 in it, by its rank in the application's world.
     pub leader: Rank,
-    /// Counts the communicators that this process is rank 0 of, by [`CommId::WORLD`] from 0.
+    /// The list of numbers, coded ([`CommId::numbers`]): the first is 0 where the chain begins at
+    /// the world, else the leader's own number; each of the others says the how-manieth of its
+    /// parent a communicator of the chain is, from 1.
     pub counter: u32,
-}
-
-impl CommId {
-    /// `MPI_COMM_WORLD` of the application.
-    pub const WORLD: CommId = CommId {
-        leader: Rank(0),
-        counter: 0,
-    };
 }

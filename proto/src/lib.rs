@@ -13,6 +13,7 @@ extern crate std;
 
 pub mod channel;
 pub mod clock;
+pub mod comm_id;
 #[cfg(feature = "control")]
 pub mod control;
 pub mod definition;

@@ -79,6 +79,7 @@ pub fn needs(region: crate::ids::RegionId) -> Needs {
 /// The index of a function that there is.
 const fn index_of(name: &str) -> usize {
     let mut index = 0;
+    // A name that the table does not have ends the compilation here, out of bounds.
     while !same(FUNCTIONS[index].name.as_bytes(), name.as_bytes()) {
         index += 1;
     }
@@ -90,6 +91,7 @@ const fn same(one: &[u8], other: &[u8]) -> bool {
         return false;
     }
     let mut at = 0;
+    // Comparing slices with `==` is not possible in constants.
     while at < one.len() {
         if one[at] != other[at] {
             return false;

@@ -154,6 +154,7 @@ impl Header {
         put(&VERSION.to_le_bytes());
         put(&(HEADER_BYTES as u16).to_le_bytes());
         put(&self.location.rank.0.to_le_bytes());
+        // Four bytes for a number of two keep the next field at a multiple of eight.
         put(&u32::from(self.location.thread).to_le_bytes());
         put(&self.sequence.to_le_bytes());
         put(&self.epoch.to_le_bytes());
@@ -185,6 +186,7 @@ impl Header {
             return Err(PacketError::Magic(u32_at(head, 0)));
         }
         let version = u16::from_le_bytes([head[4], head[5]]);
+        // Older layouts are no longer read: all processes of a job are of one release.
         if version != VERSION {
             return Err(PacketError::Version(version));
         }
@@ -242,6 +244,7 @@ impl Header {
             records: u32_at(head, 92),
         };
 
+        // A right checksum says that these bytes were sent, not that they make sense.
         if header.last_time < header.first_time {
             return Err(PacketError::Field {
                 offset: 40,
@@ -257,6 +260,7 @@ impl Header {
 fn checksum(head: &[u8; HEADER_BYTES], payload: &[u8]) -> u32 {
     let mut sum = crc32fast::Hasher::new();
     sum.update(&head[..CHECKSUM_AT]);
+    // The field is hashed as zeroes, because the writer hashed it before it knew the sum.
     sum.update(&[0; 4]);
     sum.update(&head[CHECKSUM_AT + 4..]);
     sum.update(payload);

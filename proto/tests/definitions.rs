@@ -45,7 +45,8 @@ proptest! {
         size: u32,
         remote in prop::option::of(comm_id()),
     ) {
-        let definition = Definition::Communicator { local: CommLocal(local), id, rank, size, remote };
+        let local = CommLocal(local);
+        let definition = Definition::Communicator { local, id, rank, size, remote };
         let bytes = encoded(&definition);
         prop_assert_eq!(Definition::decode(&bytes), Ok(definition));
         for end in 0..bytes.len() {

@@ -177,6 +177,7 @@ fn every_variant_from_parent_to_child_has_a_sample() {
             Verb::Window { .. } => 6,
             Verb::Shutdown => 7,
             Verb::Strategy { .. } => 17,
+            Verb::Analyses { .. } => 23,
         },
         Down::Query { query, .. } => match query {
             Query::Functions { .. } => 8,
@@ -188,14 +189,16 @@ fn every_variant_from_parent_to_child_has_a_sample() {
             Query::Timeline { .. } => 20,
             Query::Hang { .. } => 21,
             Query::Stacks { .. } => 22,
+            Query::Analyses => 24,
         },
         Down::Heartbeat => 12,
         Down::Time { .. } => 13,
         Down::Groups(_) => 14,
         Down::Release => 15,
         Down::Shutdown => 16,
+        Down::Analyses(_) => 25,
     };
-    complete(&messages::downs(), number, 23);
+    complete(&messages::downs(), number, 26);
 }
 
 #[test]
@@ -214,6 +217,7 @@ fn every_variant_from_child_to_parent_has_a_sample() {
             Partial::Timeline(_) => 13,
             Partial::Hang(_) => 14,
             Partial::Stacks(_) => 15,
+            Partial::Analyses(_) => 16,
         },
         Up::Groups(_) => 6,
         Up::WantGroups(_) => 7,
@@ -221,7 +225,7 @@ fn every_variant_from_child_to_parent_has_a_sample() {
         Up::RankEnded(_) => 9,
         Up::Drained => 10,
     };
-    complete(&messages::ups(), number, 16);
+    complete(&messages::ups(), number, 17);
 }
 
 #[test]
@@ -240,9 +244,10 @@ fn every_variant_of_the_link_has_a_sample() {
             Order::Window { .. } => 7,
             Order::Shutdown => 8,
             Order::Strategy { .. } => 9,
+            Order::Analyses { .. } => 10,
         },
     };
-    complete(&messages::requests(), number, 10);
+    complete(&messages::requests(), number, 11);
     let number = |response: &Response| match &response.answer {
         Answer::Job(_) => 0,
         Answer::Functions(..) => 1,
@@ -256,14 +261,16 @@ fn every_variant_of_the_link_has_a_sample() {
         Answer::Timeline(..) => 9,
         Answer::Hang(..) => 10,
         Answer::Stacks(..) => 11,
+        Answer::Analyses(..) => 12,
     };
-    complete(&messages::responses(), number, 12);
+    complete(&messages::responses(), number, 13);
     let number = |message: &link::AtEnd| match message {
         link::AtEnd::Page(_) => 0,
         link::AtEnd::Result(_) => 1,
         link::AtEnd::Early(_) => 2,
+        link::AtEnd::Analyses(_) => 3,
     };
-    complete(&messages::at_ends(), number, 3);
+    complete(&messages::at_ends(), number, 4);
 }
 
 #[test]

@@ -256,7 +256,9 @@ proptest! {
     /// `restart` begins a packet as `new` does, the request counter apart, which runs on.
     #[test]
     fn a_restarted_encoder_is_a_new_one(
-        before in prop::collection::vec(chosen(), 0..20), after in prop::collection::vec(chosen(), 1..20), base_time in 0..1u64 << 40,
+        before in prop::collection::vec(chosen(), 0..20),
+        after in prop::collection::vec(chosen(), 1..20),
+        base_time in 0..1u64 << 40,
     ) {
         let mut used = Encoder::new(1, 2);
         let mut room = [0; MAX_CALL_BYTES];
@@ -273,7 +275,12 @@ proptest! {
             if let Decoded::Call(call, _) = decoded {
                 let mut other = [0; MAX_CALL_BYTES];
                 // SAFETY: both arrays have MAX_CALL_BYTES bytes.
-                let (end, other_end) = unsafe { (used.call(room.as_mut_ptr(), &call, 0), fresh.call(other.as_mut_ptr(), &call, 0)) };
+                let (end, other_end) = unsafe {
+                    (
+                        used.call(room.as_mut_ptr(), &call, 0),
+                        fresh.call(other.as_mut_ptr(), &call, 0),
+                    )
+                };
                 let length = end as usize - room.as_ptr() as usize;
                 prop_assert_eq!(length, other_end as usize - other.as_ptr() as usize);
                 prop_assert_eq!(&room[..length], &other[..length]);

@@ -113,7 +113,8 @@ fn refusals_say_what_would_be_right() {
         ("cap=5%,cap=6%", "there is one cap at most"),
         ("depth:1,depth:1", "depth:1 comes twice"),
         (
-            "duration:1ns,duration:2ns,duration:3ns,duration:4ns,duration:5ns,duration:6ns,duration:7ns,duration:8ns",
+            "duration:1ns,duration:2ns,duration:3ns,duration:4ns,\
+             duration:5ns,duration:6ns,duration:7ns,duration:8ns",
             "65 levels are too many",
         ),
     ] {

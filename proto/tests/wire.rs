@@ -5,7 +5,9 @@ mod fingerprint;
 mod samples;
 
 use fingerprint::fingerprint;
-use invivo_proto::control::{buffers, hang, local, results, stacks, strategy, timeline, tree};
+use invivo_proto::control::{
+    analyses, buffers, hang, local, results, stacks, strategy, timeline, tree,
+};
 use invivo_proto::ids::{CommId, Rank, WorldRank};
 use invivo_proto::record::{MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS, RecordKind};
 use invivo_proto::{channel, control, definition, mpi, packet, record, shm, varint};
@@ -158,6 +160,7 @@ fn limits_are_the_sources() {
             "buffers::LOCATIONS_NAMED_MAX",
             buffers::LOCATIONS_NAMED_MAX as i64,
         ),
+        ("analyses::GAPS_MAX", analyses::GAPS_MAX as i64),
         (
             "buffers::STRATEGIES_NAMED_MAX",
             buffers::STRATEGIES_NAMED_MAX as i64,
@@ -308,27 +311,29 @@ macro_rules! layout {
             end += bytes;
         }
         assert_eq!(end, size_of::<shm::$type>(), "size of {}", stringify!($type));
-        let named: BTreeMap<&str, usize> = drawn.iter().map(|(name, offset, _)| (name.as_str(), *offset)).collect();
+        let named: BTreeMap<_, _> = drawn.iter().map(|row| (row.0.as_str(), row.1)).collect();
         let source: BTreeMap<&str, usize> =
             [$((stringify!($field), offset_of!(shm::$type, $field))),+].into();
         for (name, offset) in &source {
             assert_eq!(named.get(name), Some(offset), "{} of {}", name, stringify!($type));
         }
         for (name, _, _) in &drawn {
-            assert!(source.contains_key(name.as_str()) || name == "reserved", "{name} is not in \
-                the source");
+            assert!(source.contains_key(name.as_str()) || name == "reserved", "{name}: not there");
         }
     }};
 }
 
 #[test]
 fn shared_memory_is_drawn_as_it_lies() {
-    layout!(Page: magic, version, packets, rank, ranks, place, pid, phase, locations, sent_packets, left_packets, abort_code, library, control, status, ring);
+    layout!(Page: magic, version, packets, rank, ranks, place, pid, phase, locations, sent_packets,
+        left_packets, abort_code, library, control, status, ring);
     layout!(Library: comms, requests, any_source, proc_null, request_bytes);
     layout!(Control: gate, recording, gate_until_ns, recording_since, back_pressure);
-    layout!(Status: inside, region, entered_at, handle, numbers, stack, frame, entered, tid, open_slot, dropped, packets, overhead_ticks, overhead_samples, halvings, halvings_known);
+    layout!(Status: inside, region, entered_at, handle, numbers, stack, frame, entered, tid,
+        open_slot, dropped, packets, overhead_ticks, overhead_samples, halvings, halvings_known);
     layout!(Ring: head, tail, bytes);
-    layout!(SlotHeader: owner, location, sequence, committed, taken, first_time, next_request, last_time, records, epoch, wire, payload);
+    layout!(SlotHeader: owner, location, sequence, committed, taken, first_time, next_request,
+        last_time, records, epoch, wire, payload);
 }
 
 /// The bound of what places tell each other is that of its longest message.
@@ -440,10 +445,12 @@ fn the_document_has_seen_the_source() {
         "record/reader.rs",
         "record/writer.rs",
         "packet.rs",
+        "comm_id.rs",
         "definition.rs",
         "shm.rs",
         "channel.rs",
         "control.rs",
+        "control/analyses.rs",
         "control/buffers.rs",
         "control/timeline.rs",
         "control/link.rs",
@@ -466,10 +473,8 @@ fn the_document_has_seen_the_source() {
     let stale: Vec<String> = files
         .iter()
         .map(|file| {
-            (
-                file,
-                format!("{:016x}", fingerprint(&read(&format!("src/{file}")))),
-            )
+            let now = fingerprint(&read(&format!("src/{file}")));
+            (file, format!("{now:016x}"))
         })
         .filter(|(file, now)| said.get(**file) != Some(now))
         .map(|(file, now)| format!("| `{file}` | `{now}` |"))
@@ -480,11 +485,7 @@ fn the_document_has_seen_the_source() {
          last table\n{}",
         stale.join("\n")
     );
-    assert_eq!(
-        said.len(),
-        files.len(),
-        "wire.md names files that nobody compares"
-    );
+    assert_eq!(said.len(), files.len(), "files that nobody compares");
 }
 
 #[test]

@@ -77,6 +77,7 @@ fn missing(coverage: &Coverage) -> String {
     let number = u64::from(coverage.members_missing);
     let processes = if number == 1 { "process" } else { "processes" };
     let mut text = format!("{} tool {processes} did not answer", count(number));
+    // An answer names some of them; the number counts all.
     if !coverage.missing.is_empty() {
         let names: Vec<String> = coverage.missing.iter().map(u32::to_string).collect();
         let more = if (coverage.missing.len() as u64) < number {
@@ -103,6 +104,7 @@ fn unaccounted(ledger: &Ledger) -> Option<String> {
         dropped.no_location,
         dropped.switched,
         ledger.dropped_by_place,
+        // Calls forgotten on request were counted at their entry as well.
         ledger.reset,
     ];
     // Counters from other processes may be anything: their sum must not overflow.
@@ -132,6 +134,7 @@ pub fn own_cost(coverage: &Coverage, observed_ns: u64) -> String {
     } else {
         String::new()
     };
+    // The overhead is summed over the ranks, so the time must be, too.
     let rank_time = observed_ns as f64 * f64::from(coverage.ranks);
     format!(
         "own cost: {} in the ranks{per_call}, {} of their time; {} CPU in tool processes; {} over \

@@ -13,6 +13,7 @@ const WAITERS_NAMED: usize = 3;
 /// How a rank ended, for behind its name.
 pub fn how(ended: &RankEnded) -> String {
     match (ended.how, ended.inside) {
+        // The call's argument as the program gave it: of an exit status only eight bits arrive.
         (Ended::Code(code), Some(ABORT)) => format!("called MPI_Abort({code})"),
         (Ended::Code(code), _) => {
             format!("left with exit code {code} before MPI_Finalize was complete")
@@ -55,6 +56,7 @@ pub fn waiting(saved: &EndContext) -> Option<String> {
     let whom = saved.whom;
     // The longest first: of many, those that have waited longest are named.
     let mut ranks: Vec<u32> = saved.waiters.iter().map(|waiter| waiter.rank).collect();
+    // Clocks of two nodes may put the begin behind the end.
     let for_ns = saved.to_ns.saturating_sub(first.since_ns);
     let longest = format!("{} in {}", duration(for_ns), first.function);
     if let [rank] = ranks[..] {
@@ -64,6 +66,7 @@ pub fn waiting(saved: &EndContext) -> Option<String> {
     }
     let all = ranks.len();
     ranks.truncate(WAITERS_NAMED);
+    // Chosen by their waits, named in their order.
     ranks.sort_unstable();
     let names: Vec<String> = ranks.iter().map(u32::to_string).collect();
     let who = match (all - names.len(), names.split_last()) {

@@ -8,6 +8,7 @@ use invivo_grpc::v1::FunctionRow;
 pub fn observed_mpi_ns(rows: &[FunctionRow]) -> u64 {
     let rows = rows
         .iter()
+        // The observed time begins where initialisation ends.
         .filter(|row| !matches!(row.function.as_str(), "MPI_Init" | "MPI_Init_thread"));
     rows.map(|row| row.time_ns).sum()
 }
@@ -95,6 +96,7 @@ pub fn by_rank(rows: &[FunctionRow], rows_max: usize, total: usize) -> String {
         table.row(cells);
     }
     let mut text = table.text();
+    // Some rows were left out by the tree already, some are left out here.
     let left_out = total.saturating_sub(rows.len().min(rows_max));
     if left_out > 0 {
         text.push_str(&format!(

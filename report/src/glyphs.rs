@@ -47,6 +47,7 @@ impl Look {
         let Some(share) = share else {
             return if self.ascii { " ." } else { " ·" };
         };
+        // The full share belongs to the last of the four.
         let level = ((share.clamp(0.0, 1.0) * 4.0) as usize).min(3);
         if self.ascii {
             ASCII[level]
@@ -67,6 +68,8 @@ impl Look {
 
     /// Text that this terminal can show.
     pub fn text(self, text: &str) -> String {
+        // !self.ascii); || Command lines and notes come from elsewhere: an escape sequence in them
+        // would steer the terminal.
         let shown = |c: char| !c.is_control() && (c.is_ascii() || !self.ascii);
         text.chars()
             .map(|c| if shown(c) { c } else { '?' })

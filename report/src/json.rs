@@ -37,6 +37,8 @@ struct Report {
     /// The measurement was shut down before the job ended; all this is as it was then.
     shut_down: bool,
     recording: v1::RecordingStatus,
+    /// Which analyses were on, and when they were not. Points in time are job time.
+    analyses: Vec<v1::AnalysisStatus>,
     states: v1::RankCounts,
     notes: Vec<String>,
 }
@@ -75,6 +77,7 @@ impl From<v1::FunctionRow> for Row {
             function: row.function,
             calls: row.calls,
             seconds: seconds(row.time_ns as f64),
+            // Fields are only ever added, so the sum stays beside its parts.
             bytes: row.bytes_out.saturating_add(row.bytes_in),
             bytes_out: row.bytes_out,
             bytes_in: row.bytes_in,
@@ -175,6 +178,7 @@ pub fn json(report: &Final, saved: &EndContext) -> String {
         ended: ended.collect(),
         asked_to_end_by: saved.asked_by,
         waiting: waiting.collect(),
+        analyses: convert::analyses::all(&saved.analyses),
         timeline: saved.path.as_ref().map(|path| path.display().to_string()),
         shut_down: report.shut_down,
         recording: status.recording.unwrap_or_default(),

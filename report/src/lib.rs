@@ -4,12 +4,13 @@
 //! ```text
 //! text json death                     the report
 //! timeline_pages timeline      pages become an observation, and that a picture and a file
-//! coverage functions matrix recording status      tables and sentences about an answer
+//! analyses coverage functions matrix recording status      tables and sentences about an answer
 //! table units glyphs                  columns, numbers with units, characters
 //! ```
 //!
 //! Pure but for the timeline's file. Not here: gRPC and colours.
 
+pub mod analyses;
 pub mod coverage;
 pub mod death;
 pub mod functions;

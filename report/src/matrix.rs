@@ -21,6 +21,7 @@ pub fn text(matrix: &MatrixReply) -> String {
 
     // As the senders counted it; what the receivers counted is in the sums below and in the JSON.
     let cells = matrix.cells.iter();
+    // Cells without traffic do not travel, so a look-up may find none.
     let sent: BTreeMap<(u32, u32), Traffic> = cells
         .map(|cell| {
             (

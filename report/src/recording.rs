@@ -63,6 +63,7 @@ pub fn span_ns(status: &JobStatus) -> u64 {
     });
     match recording.since_ns {
         0 => status.observed_ns,
+        // Job time begins before the first rank is observed.
         since => end.saturating_sub(since).min(status.observed_ns),
     }
 }

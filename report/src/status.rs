@@ -1,5 +1,6 @@
 //! Sentences and tables about the ranks' states.
 
+use super::analyses;
 use super::recording;
 use super::table::{Side, Table};
 use super::units::{count, counted, duration, share};
@@ -11,6 +12,9 @@ pub fn text(status: &JobStatus) -> String {
     let mut text = format!("ranks: {}\n", states(&status.ranks.unwrap_or_default()));
     if let Some(recording) = &status.recording {
         text.push_str(&format!("recording: {}\n", recording::text(recording)));
+    }
+    if !status.analyses.is_empty() {
+        text.push_str(&format!("analyses: {}\n", analyses::line(&status.analyses)));
     }
     if let Some(pause) = &status.pause {
         text.push_str(&format!(
@@ -52,6 +56,7 @@ pub fn text(status: &JobStatus) -> String {
 
 /// The name and version out of an MPI library's own version line, which may go on for a paragraph.
 pub fn library(version: &str) -> String {
+    // MPICH's version is a page with its configuration; Open MPI's is one line with commas.
     let line = version.lines().next().unwrap_or_default();
     let name = line.split(',').next().unwrap_or_default();
     name.split_whitespace()
@@ -112,7 +117,9 @@ pub fn line(snapshot: &Snapshot, before: Option<&Snapshot>) -> String {
 
     let mpi_ns = super::functions::observed_mpi_ns(&snapshot.functions);
     let rank_ns = recording::span_ns(&status) as f64 * f64::from(coverage.ranks_reporting);
-    if mpi_ns > 0 {
+    if analyses::was_off(&status.analyses, "functions") {
+        parts.push("functions OFF for a time".to_owned());
+    } else if mpi_ns > 0 {
         parts.push(format!("{} in MPI", share(mpi_ns as f64, rank_ns)));
     }
     if let Some(top) = snapshot.functions.first() {
@@ -149,6 +156,7 @@ mod tests {
 
     fn status() -> JobStatus {
         JobStatus {
+            analyses: Vec::new(),
             ranks: Some(RankCounts {
                 computing: 1,
                 in_mpi: 1,

@@ -65,6 +65,7 @@ impl Table {
                     Side::Right => line.push_str(&format!("{cell:>width$}")),
                 }
             }
+            // Blanks at the end of lines would be noise in a file that is compared.
             text.push_str(line.trim_end());
             text.push('\n');
         }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::timeline_pages::EndContext;
+use invivo_proto::control::analyses::AnalysesStatus;
 use invivo_proto::control::link::{Final, JobDescription};
 use invivo_proto::control::results::{
     Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Moments, Traffic,
@@ -253,6 +254,7 @@ fn waiting_ranks_and_timeline_stand_in_every_form() {
         inside: None,
     }];
     let saved = EndContext {
+        analyses: AnalysesStatus::default(),
         asked_by: Some(15),
         whom: 1,
         waiters: vec![invivo_archive::waiters::Waiter {

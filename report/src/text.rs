@@ -3,9 +3,10 @@
 use super::death;
 use crate::timeline_pages::EndContext;
 use crate::units::{counted, duration, share};
-use crate::{coverage, functions, matrix, recording, status};
+use crate::{analyses, coverage, functions, matrix, recording, status};
 use invivo_grpc::convert;
 use invivo_grpc::v1;
+use invivo_proto::control::analyses::Analysis;
 use invivo_proto::control::link::Final;
 use invivo_proto::control::results::{JobStatus, RankState};
 
@@ -18,6 +19,7 @@ pub fn text(report: &Final, saved: &EndContext) -> String {
     let (rows, rank_rows) = convert::function_rows(&report.functions);
     let total_rows = usize::try_from(report.functions.rank_rows_total).unwrap_or(usize::MAX);
     let counted_for = v1::Coverage::from(&report.coverage);
+    // Through the gateway's messages: the report and a client show the same by the same code.
     let matrix_reply = convert::matrix_reply(
         &report.matrix,
         &report.coverage,
@@ -51,6 +53,11 @@ pub fn text(report: &Final, saved: &EndContext) -> String {
         .filter(|now| recording_is_worth_a_line(now))
     {
         page.push_str(&format!("recording: {}\n", recording::text(recording)));
+    }
+
+    let switches = convert::analyses::all(&saved.analyses);
+    if let Some(off) = analyses::of_report(&switches) {
+        page.push_str(&format!("{off}\n"));
     }
 
     // What went wrong comes before the tables: they are long.
@@ -92,18 +99,27 @@ pub fn text(report: &Final, saved: &EndContext) -> String {
 /// are.
 pub fn one_line(report: &Final, saved: &EndContext) -> String {
     let (rows, _) = convert::function_rows(&report.functions);
-    let calls = rows.iter().map(|row| row.calls).sum();
+    let switches = convert::analyses::all(&saved.analyses);
+    let has_table = !analyses::was_off(&switches, Analysis::Functions.name());
+    let ledger = &report.coverage.ledger;
+    let calls = match has_table {
+        true => rows.iter().map(|row| row.calls).sum(),
+        false => ledger.entered.saturating_sub(ledger.reset),
+    };
     let mpi_ns = functions::observed_mpi_ns(&rows);
     let span = recording::span_ns(&v1::JobStatus::from(&report.status));
     let rank_ns = span as f64 * f64::from(report.job.ranks);
     let counted_for = v1::Coverage::from(&report.coverage);
     let mut line = format!(
-        "job {}: {}, {} in {}, {} of the time in MPI; losses: {}",
+        "job {}: {}, {} in {}, {}; losses: {}",
         report.job.id,
         counted(report.job.ranks.into(), "rank"),
         counted(calls, "MPI call"),
         duration(span),
-        share(mpi_ns as f64, rank_ns),
+        match has_table {
+            true => format!("{} of the time in MPI", share(mpi_ns as f64, rank_ns)),
+            false => "time in MPI not known, as functions were off".to_owned(),
+        },
         coverage::losses(&counted_for),
     );
     if let Some(asked) = death::asked(saved) {
@@ -122,6 +138,8 @@ pub fn one_line(report: &Final, saved: &EndContext) -> String {
         }
     } else if report.shut_down {
         line.push_str("; the measurement was shut down before the job ended");
+    // Nobody is known to have died, and yet not all have finished: what was seen last is all there
+    // is.
     } else if report.status.states.iter().sum::<u32>() > finished(&report.status) {
         let counts = v1::JobStatus::from(&report.status)
             .ranks

@@ -28,9 +28,11 @@ const DEAD_ASCII: &str = "x";
 /// The picture: the ranks that are worst first, which are those that died, those that stand in a
 /// call the longest, and those with the most time in MPI.
 pub fn text(of: &Observation, look: Look) -> String {
+    // One row for each rank: further threads are in the trace.
     let mut tracks: Vec<&Track> = of.tracks.iter().filter(|track| track.thread == 0).collect();
     let total = tracks.len();
     if total > ROWS_MAX {
+        // The dead first, then those that have been in their call for longest.
         tracks.sort_by_key(|track| {
             (
                 of.death(track.rank).is_none(),
@@ -64,6 +66,7 @@ fn open_ns(of: &Observation, track: &Track) -> u64 {
 fn inside<'a>(of: &Observation, track: &'a Track) -> Option<(Option<&'a str>, u64)> {
     match (&track.open, track.calls.last()) {
         (Some(open), _) => Some((open.function.as_deref(), open.begin_ns)),
+        // A call that ended behind the interval was open at its end.
         (None, Some(last)) if last.end_ns > of.to_ns => {
             Some((last.function.as_deref(), last.begin_ns))
         }
@@ -136,6 +139,7 @@ fn cells(of: &Observation, track: &Track, look: Look) -> String {
     let mut add = |from: f64, to: f64| {
         let mut cell = from.floor() as usize;
         while cell < TIME_WIDTH && (cell as f64) < to {
+            // The part of the call that lies in this cell, in cells.
             inside[cell] += to.min(cell as f64 + 1.0) - from.max(cell as f64);
             cell += 1;
         }
@@ -184,6 +188,7 @@ fn known_from(of: &Observation, track: &Track) -> Option<u64> {
 /// What the columns mean.
 fn scale(page: &mut String, of: &Observation, label: usize, look: Look) {
     let length = duration(of.to_ns.saturating_sub(of.from_ns));
+    // Relative times: the end is what the reader has seen happen.
     let left = format!("-{length}");
     let shades = if look.ascii { SHADES_ASCII } else { SHADES };
     let gap = TIME_WIDTH.saturating_sub(left.len() + 3);

@@ -5,6 +5,7 @@ use invivo_archive::observation::{Call, CallKind, Facts, Gaps, Names, Observatio
 use invivo_archive::perfetto;
 use invivo_archive::waiters::Waiter;
 use invivo_grpc::v1;
+use invivo_proto::control::analyses::AnalysesStatus;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -42,6 +43,7 @@ impl TimelinePages {
         let of = &mut self.observation;
         (of.from_ns, of.to_ns) = (page.from_ns, page.to_ns);
         of.ranks = page.ranks;
+        // Each page comes from one place; the worst of them holds for all.
         of.clock_error_ns = of.clock_error_ns.max(page.clock_error_ns);
         for missing in &page.missing {
             if let Err(at) = of.missing.binary_search(missing) {
@@ -77,6 +79,7 @@ impl TimelinePages {
         }
 
         let gaps: &mut Gaps = &mut track.gaps;
+        // Only the first piece of a location counts them.
         gaps.left_out = gaps.left_out.max(piece.left_out);
         // A location may come in several pieces: what holds for all of them comes with the last.
         if !piece.complete {
@@ -105,6 +108,7 @@ impl TimelinePages {
     /// # Errors
     /// When the file cannot be written.
     pub fn save(&self, path: &Path) -> std::io::Result<()> {
+        // Renamed when it is whole: a viewer never reads half a trace.
         let beside = path.with_extension("new");
         let mut file = BufWriter::new(File::create(&beside)?);
         perfetto::write(&self.observation, &self.endpoints, &mut file)?;
@@ -116,6 +120,8 @@ impl TimelinePages {
 /// How a job ended, and where its last seconds are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EndContext {
+    /// Which analyses the result was made with.
+    pub analyses: AnalysesStatus,
     /// The signal by which the job was asked to end, where it was before anything else happened.
     pub asked_by: Option<i32>,
     /// The rank that died first.
@@ -187,6 +193,7 @@ fn endpoints(
         let endpoint = Endpoint {
             location,
             call: number,
+            // A blocking call is posted where it begins.
             posted_ticks: if posted_ticks == 0 {
                 begin_ticks
             } else {
@@ -208,9 +215,12 @@ fn endpoints(
                 }
             }
             CallKind::Receive | CallKind::Received => {
+                // Negative peers are nobody: MPI_PROC_NULL.
                 if let Ok(source) = u32::try_from(facts.peer) {
                     let channel = Channel {
                         destination: location.0,
+                        // By the sender's side of an intercommunicator, so that both ends name one
+                        // channel.
                         comm: name(&member.peers),
                         source,
                         tag: facts.tag,

@@ -36,6 +36,7 @@ pub fn bytes(bytes: u64) -> String {
     match bytes {
         0..1024 => format!("{bytes} B"),
         1024..0x10_0000 => scaled(value / 1024.0, "KiB"),
+        // Powers of 1024, as the options are read.
         0x10_0000..0x4000_0000 => scaled(value / 1024f64.powi(2), "MiB"),
         0x4000_0000..0x100_0000_0000 => scaled(value / 1024f64.powi(3), "GiB"),
         _ => scaled(value / 1024f64.powi(4), "TiB"),
@@ -74,6 +75,7 @@ pub fn share(part: f64, whole: f64) -> String {
 }
 
 fn scaled(value: f64, unit: &str) -> String {
+    // Below what would round up to another digit: 9.996 is 10.0, not 10.00.
     if value < 9.995 {
         format!("{value:.2} {unit}")
     } else if value < 99.95 {

@@ -8,6 +8,7 @@ pub fn kind_of_down(message: &Down) -> Option<u8> {
         Down::Heartbeat => Some(0),
         Down::Time { .. } => Some(1),
         Down::Job(_)
+        | Down::Analyses(_)
         | Down::Command(_)
         | Down::Query { .. }
         | Down::Groups(_)
@@ -31,10 +32,10 @@ pub fn kind_of_up(message: &Up) -> Option<u8> {
 }
 
 /// Whether a message to a child must not be lost: all else is asked for again, or answered for by
-/// the child's name among the missing. There are three of them in a job.
+/// the child's name among the missing. There are four of them in a job at most.
 pub fn must_arrive(message: &Down) -> bool {
     match message {
-        Down::Job(_) | Down::Release | Down::Shutdown => true,
+        Down::Job(_) | Down::Analyses(_) | Down::Release | Down::Shutdown => true,
         Down::Command(_)
         | Down::Query { .. }
         | Down::Heartbeat

@@ -150,6 +150,11 @@ impl Layout {
         self.shape.counts().nth(1).unwrap_or(0) as u32
     }
 
+    /// Ranks of the place that has most: fewer than the fan-in where a host has no more.
+    pub fn ranks_per_place(&self) -> u32 {
+        self.fan_in().ranks_per_place().min(self.shape.ranks)
+    }
+
     /// Analysis nodes, the root included.
     pub fn nodes(&self) -> u32 {
         self.total() - self.app() - self.places()

@@ -54,5 +54,6 @@ pub(crate) fn nothing(query: Query) -> Partial {
         Query::Timeline { .. } => Partial::Timeline(Timeline::default()),
         Query::Hang { .. } => Partial::Hang(Box::default()),
         Query::Stacks { .. } => Partial::Stacks(Box::default()),
+        Query::Analyses => Partial::Analyses(Box::default()),
     }
 }

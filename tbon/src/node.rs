@@ -1,14 +1,15 @@
 //! The node: the state machine of every tool process.
 //!
 //! ```text
-//!              parent                      Up::{Hello, Partial, Ack, Drained}    gathered over all members
-//!                                          Up::{Groups, RankEnded}               passed on
-//!           Down |  ^ Up                   Up::{WantGroups, WhatTime}            answered, or asked once for all
-//!              [node]
-//!        Down |  ^ Up   \ Local(Down)      Down::{Job, Command, Heartbeat, Release, Shutdown}
-//!            children    itself                              to every member
-//!                                          Down::Query       to every member that is not silent
-//!                                          Down::{Time, Groups}    to those who asked
+//!              parent              Up::{Hello, Partial, Ack, Drained}  merged over all members
+//!                                  Up::{Groups, RankEnded}             passed on
+//!           Down |  ^ Up           Up::{WantGroups, WhatTime}          answered, or requested
+//!              [node]                                                  once for all
+//!        Down |  ^ Up   \ Local(Down)
+//!            children    itself    Down::{Job, Command, Heartbeat, Release, Shutdown}
+//!                                                          to every member
+//!                                  Down::Query             to every member that is not silent
+//!                                  Down::{Time, Groups}    to those who requested it
 //! ```
 //!
 //! A node serves its children and, where ranks report to it directly, itself: the driver of a place
@@ -31,13 +32,13 @@ mod position;
 pub use events::{Action, Ignored, Input};
 pub use position::Position;
 
-use crate::clock::{DRIFT_PPM, JobClock};
 use crate::commands::Commands;
 use crate::groups::{Bounds, Groups};
-use crate::heartbeat::Heartbeat;
+use crate::job_time::{DRIFT_PPM, JobClock};
 use crate::limits::{GROUP_RUNS_MAX, GROUPS_MAX, ROOT_GROUP_RUNS_MAX, ROOT_GROUPS_MAX};
 use crate::members::{Member, Members, Tally};
 use crate::merge::Merge;
+use crate::root_heartbeat::Heartbeat;
 use crate::waves::{self, Waves};
 use alloc::format;
 use alloc::string::String;

@@ -8,6 +8,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
+use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::results::{Coverage, Group};
 use invivo_proto::control::tree::{
     Acks, Command, Down, JobInfo, Order, Partial, Query, RankEnded, Up,
@@ -37,6 +38,8 @@ pub enum Ask {
 pub enum RootInput {
     /// The identity of the job: the first message down.
     Job(JobInfo),
+    /// The analyses that are on from the start, before [`RootInput::Job`].
+    Analyses(AnalysisSet),
     /// Somebody asks.
     Ask {
         /// Who.
@@ -250,6 +253,9 @@ impl<M: Merge> Root<M> {
                 self.epochs = Epochs::new(job.recording);
                 self.pass(now_ns, Input::Down(Down::Job(job)), &mut out);
             }
+            RootInput::Analyses(on) => {
+                self.pass(now_ns, Input::Down(Down::Analyses(on)), &mut out);
+            }
             RootInput::Release => self.pass(now_ns, Input::Down(Down::Release), &mut out),
             RootInput::Shutdown => self.shut_down(now_ns, &mut out),
             RootInput::Up { from, message } => {
@@ -361,7 +367,8 @@ impl<M: Merge> Root<M> {
             | Order::Resume
             | Order::Hold { .. }
             | Order::Record { .. }
-            | Order::Strategy { .. } => None,
+            | Order::Strategy { .. }
+            | Order::Analyses { .. } => None,
         };
 
         refusal.map_or(Ok(()), Err)

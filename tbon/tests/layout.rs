@@ -115,7 +115,11 @@ proptest! {
         one_node: bool,
     ) {
         let app = ranks * hosts;
-        let policy = if one_node && hosts == 1 { Policy::PerNode { hosts: 1 } } else { policy(hosts) };
+        let policy = if one_node && hosts == 1 {
+            Policy::PerNode { hosts: 1 }
+        } else {
+            policy(hosts)
+        };
         let layout = Layout::for_app(app, FanIn::new(&fans).unwrap(), policy).unwrap();
         let tree = naive(app, &fans, hosts);
         prop_assert_eq!(layout.total() as usize, tree.entries.len());
@@ -158,7 +162,8 @@ proptest! {
     /// well.
     #[test]
     fn hosts_are_blocks_of_processes(ranks in 1u32..60, hosts in 1u32..12, fans in fans()) {
-        let layout = Layout::for_app(ranks * hosts, FanIn::new(&fans).unwrap(), policy(hosts)).unwrap();
+        let fans = FanIn::new(&fans).unwrap();
+        let layout = Layout::for_app(ranks * hosts, fans, policy(hosts)).unwrap();
         for world in 0..layout.total() {
             let block = (world / layout.processes_per_host()).min(hosts - 1);
             prop_assert_eq!(layout.host_of(WorldRank(world)), Some(block));
@@ -167,13 +172,15 @@ proptest! {
 
     #[test]
     fn text_tells_the_whole_layout(ranks in 1u32..60, hosts in 1u32..12, fans in fans()) {
-        let layout = Layout::for_app(ranks * hosts, FanIn::new(&fans).unwrap(), policy(hosts)).unwrap();
+        let fans = FanIn::new(&fans).unwrap();
+        let layout = Layout::for_app(ranks * hosts, fans, policy(hosts)).unwrap();
         prop_assert_eq!(layout.to_string().parse::<Layout>().unwrap(), layout);
     }
 
     #[test]
     fn any_text_is_a_layout_or_an_error(
-        text in "[0-9:,=a-z]{0,20}|[0-9]{1,10}:[0-9]{1,10}(,[0-9]{1,10}){0,9}:(tail|nodes=[0-9]{1,10})",
+        text in "[0-9:,=a-z]{0,20}\
+                 |[0-9]{1,10}:[0-9]{1,10}(,[0-9]{1,10}){0,9}:(tail|nodes=[0-9]{1,10})",
     ) {
         if let Ok(layout) = text.parse::<Layout>() {
             prop_assert_eq!(layout.to_string().parse::<Layout>().unwrap(), layout);
@@ -223,7 +230,10 @@ proptest! {
         fans in fans(),
     ) {
         let (app, policy) = (ranks * hosts, policy(hosts));
-        let with = |width: u32| naive(app, &[&[width], &fans[1..]].concat(), hosts).entries.len() as u32;
+        let with = |width: u32| {
+            let tree = naive(app, &[&[width], &fans[1..]].concat(), hosts);
+            tree.entries.len() as u32
+        };
         let widths: Vec<u32> = (1..=ranks).filter(|&width| with(width) == total).collect();
         let usual = with(fans[0]);
         match Layout::of_total(total, FanIn::new(&fans).unwrap(), policy, Some(app)) {
@@ -248,8 +258,8 @@ fn the_last_number_repeats_and_nodes_have_a_default() {
     let layers: Vec<u32> = (1..6).map(|layer| fan_in.of_layer(layer)).collect();
     assert_eq!(layers, [2, 3, 3, 3, 3]);
     assert_eq!("7".parse::<FanIn>().unwrap().to_string(), "7,16");
-    assert_eq!(FanIn::default().to_string(), "4,16");
-    assert_eq!(FanIn::new(&[4]).unwrap(), FanIn::default());
+    assert_eq!(FanIn::default().to_string(), "64,16");
+    assert_eq!(FanIn::new(&[64]).unwrap(), FanIn::default());
 }
 
 #[test]
@@ -277,13 +287,14 @@ fn layouts_read_as_they_are_written() {
 
 #[test]
 fn errors_say_what_why_and_the_next_command() {
+    let four = FanIn::new(&[4]).unwrap();
     let of_total = |total, app| {
-        Layout::of_total(total, FanIn::default(), Policy::Tail, app)
+        Layout::of_total(total, four, Policy::Tail, app)
             .unwrap_err()
             .to_string()
     };
     let on_two = |total, app| {
-        Layout::of_total(total, FanIn::default(), Policy::PerNode { hosts: 2 }, app)
+        Layout::of_total(total, four, Policy::PerNode { hosts: 2 }, app)
             .unwrap_err()
             .to_string()
     };
@@ -328,7 +339,7 @@ fn errors_say_what_why_and_the_next_command() {
     assert!(for_app(u32::MAX, &[4]).contains("at most 2147483647"));
     assert!(of_total(u32::MAX, None).contains("at most 2147483647"));
     let many = Policy::PerNode { hosts: 1000 };
-    let most = Layout::of_total(i32::MAX as u32, FanIn::default(), many, None).unwrap_err();
+    let most = Layout::of_total(i32::MAX as u32, four, many, None).unwrap_err();
     assert!(
         matches!(most, LayoutError::NoFit { above: None, .. }),
         "{most}"

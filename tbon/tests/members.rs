@@ -3,7 +3,7 @@
 use invivo_proto::control::results::{Coverage, JobStatus, Ledger};
 use invivo_proto::control::tree::{Acks, Command, Down, Partial, Query, Up, Verb};
 use invivo_proto::ids::{CommandId, WaveId, WorldRank};
-use invivo_tbon::clock::UNKNOWN_NS;
+use invivo_tbon::job_time::UNKNOWN_NS;
 use invivo_tbon::layout::Layout;
 use invivo_tbon::limits::{GONE_NS, WAVE_NS_PER_LAYER};
 use invivo_tbon::merge::Mismatch;

@@ -212,8 +212,10 @@ proptest! {
         slip in 1u64..1000,
     ) {
         let [open, in_flight, kept, reduced, a, b, c, dropped_by_place, reset] = parts;
-        let entered = parts.iter().sum();
-        let books = Ledger { entered, open, in_flight, kept, reduced, dropped: [a, b, c], dropped_by_place, reset };
+        let (entered, dropped) = (parts.iter().sum(), [a, b, c]);
+        let books = Ledger {
+            entered, open, in_flight, kept, reduced, dropped, dropped_by_place, reset,
+        };
         prop_assert_eq!(coverage::balance(&books), Ok(()));
         let short = Ledger { entered: entered + slip, ..books };
         let twice = Ledger { kept: kept + slip, ..books };

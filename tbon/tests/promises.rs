@@ -22,7 +22,7 @@ fn keep(_: &mut Partial, _: Partial) -> Result<(), Mismatch> {
 
 /// Eight ranks, two places, a root.
 fn layout() -> Layout {
-    Layout::for_app(8, FanIn::default(), Policy::Tail).unwrap()
+    Layout::for_app(8, FanIn::new(&[4]).unwrap(), Policy::Tail).unwrap()
 }
 
 fn place() -> Node<MergeFn> {
@@ -241,8 +241,12 @@ fn a_node_in_trouble_answers_its_oldest_wave_early() {
     let actions = place.step(100, query(99));
     assert!(matches!(
         &actions[1..],
-        [Action::Up(Up::Partial { wave: WaveId(0), coverage, missing, partial: Partial::Matrix(_) })]
-            if coverage.members_missing == 1 && coverage.ranks == 4 && missing[..] == [WorldRank(8)]
+        [Action::Up(Up::Partial {
+            wave: WaveId(0),
+            coverage,
+            missing,
+            partial: Partial::Matrix(_),
+        })] if coverage.members_missing == 1 && coverage.ranks == 4 && missing[..] == [WorldRank(8)]
     ));
 }
 

@@ -66,7 +66,8 @@ fn ranks(member: usize) -> u32 {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let kind = prop_oneof![8 => Just(Kind::Honest), 1 => Just(Kind::Boast), 1 => Just(Kind::OtherQuestion)];
+    let kind = prop_oneof![8 => Just(Kind::Honest), 1 => Just(Kind::Boast),
+        1 => Just(Kind::OtherQuestion)];
     prop_oneof![
         3 => (0u64..6).prop_map(Step::Query),
         3 => (0u64..6).prop_map(Step::Command),
@@ -437,7 +438,8 @@ proptest! {
             children: (1..=children).map(|member| (world(member), ranks(member))).collect(),
         };
         let mut node = Node::new(0, position, Sum);
-        let mut twin = Twin { members: members.clone(), height: u64::from(height), history: Vec::new() };
+        let history = Vec::new();
+        let mut twin = Twin { members: members.clone(), height: u64::from(height), history };
         let (mut now, mut said) = (0, BTreeMap::new());
         for step in steps {
             // A wave's number is given once, and a member that does not exist says nothing.

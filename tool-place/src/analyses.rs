@@ -1,4 +1,5 @@
-//! The analyses of one place: each gets every call of every rank, and queries read their results.
+//! The analyses of one place: each that is on gets every call of every rank, and queries read
+//! their results.
 
 use crate::time_point::{Now, TimePoint};
 use crate::traffic::{Traffic, When};
@@ -7,18 +8,25 @@ use invivo_analysis::functions::Functions;
 use invivo_analysis::groups::{self, Groups};
 use invivo_analysis::matrix::MatrixLeaf;
 use invivo_analysis::pauses::Pauses;
+use invivo_analysis::switches::{Share, Switches};
 use invivo_mpi_link::clock::NodeClock;
+use invivo_proto::control::analyses::{AnalysesStatus, Analysis};
+use invivo_proto::control::peer::Clipping;
 use invivo_proto::control::results::{FunctionTable, Matrix, Messages};
 use invivo_proto::definition::{Definition, DefinitionError};
 use invivo_proto::ids::{CommId, CommLocal, Rank, WorldRank};
 use invivo_proto::mpi::is_initialisation;
 use invivo_proto::record::{Call, Part};
-use invivo_tbon::clock::JobClock;
+use invivo_tbon::job_time::JobClock;
 use invivo_tbon::layout::Layout;
 
 /// The analyses of one place.
 pub struct Analyses {
     clock: NodeClock,
+    /// Which of them are on.
+    pub switches: Switches,
+    /// How often matching has begun anew, see [`Switches::matching`].
+    matchings: u64,
     functions: Functions,
     matrix: MatrixLeaf,
     traffic: Traffic,
@@ -48,6 +56,8 @@ impl Analyses {
         let ranks = layout.ranks_of(me);
         Analyses {
             clock,
+            switches: Switches::default(),
+            matchings: 0,
             functions: Functions::default(),
             matrix: MatrixLeaf::default(),
             traffic: Traffic::new(layout, me),
@@ -74,6 +84,43 @@ impl Analyses {
     pub fn set_time(&mut self, now: Now, job: &JobClock) {
         self.traffic
             .set_time(&TimePoint::new(now, &self.clock, job));
+    }
+
+    /// Which analyses are on, of an answer whose sums begin at `from_ns` and that is made at
+    /// `now_ns` (job time).
+    pub fn status(&self, from_ns: u64, now_ns: u64) -> AnalysesStatus {
+        self.switches
+            .status(self.ranks.len() as u32, from_ns, now_ns)
+    }
+
+    /// Time has passed: switches may have taken effect.
+    pub fn pass(&mut self, ticks: u64) {
+        self.switches.pass(ticks);
+        self.begin_matching();
+    }
+
+    /// Begins to match messages, if that was switched on since they were last.
+    #[inline]
+    fn begin_matching(&mut self) {
+        let (matchings, at) = self.switches.matching();
+        if self.matchings != matchings {
+            self.matchings = matchings;
+            self.traffic.begin_anew(at, &self.clock);
+        }
+    }
+
+    /// Takes in a batch of ends of messages from another place.
+    ///
+    /// # Errors
+    /// Why it is not used, or not all of it.
+    pub fn arrive(&mut self, from: WorldRank, bytes: &[u8]) -> Result<(), String> {
+        let endpoints = Traffic::read(from, bytes)?;
+        // They may be the first that is heard from behind a switch; to begin anew after they have
+        // been taken in would give them up.
+        let until_ns = endpoints.sends.iter().map(|send| send.end_ns).max();
+        self.switches.pass_job_ns(until_ns.unwrap_or(0));
+        self.begin_matching();
+        self.traffic.arrive(&endpoints)
     }
 
     /// Messages on their way to other places.
@@ -156,6 +203,10 @@ impl Analyses {
 
     /// Communicators with unknown members that are to be requested.
     pub fn wanted_groups(&mut self) -> Vec<CommId> {
+        // The matrix has met them as well, where it is on.
+        for (rank, comm, peer) in self.traffic.take_unresolved() {
+            self.matrix.meet(rank, comm, peer);
+        }
         self.matrix.wanted()
     }
 
@@ -209,8 +260,9 @@ impl OneSink<'_> {
     #[inline]
     pub fn call(&mut self, call: &Call, parts: &[Part], clipped: bool) {
         let analyses = &mut *self.analyses;
-        let of_rank = &mut analyses.ranks[self.index];
         let begin = call.end.saturating_sub(call.duration);
+        let share = analyses.switches.judge(begin, call.end);
+        let of_rank = &mut analyses.ranks[self.index];
         // Without the time that the rank was paused by us.
         let net = of_rank.pauses.net(begin, call.end);
         let duration_ns = analyses.clock.duration_ns(net.ticks);
@@ -225,22 +277,50 @@ impl OneSink<'_> {
         if !initialises {
             of_rank.mpi_ns = of_rank.mpi_ns.saturating_add(duration_ns);
         }
-        analyses
-            .functions
-            .record(self.rank, call, parts, duration_ns, clipped);
-        analyses.matrix.record(self.rank, call, parts);
+        if share.on.contains(Analysis::Functions) {
+            let from = share.from[Analysis::Functions as usize];
+            let (duration_ns, clipped) = if from > begin {
+                (
+                    analyses
+                        .clock
+                        .duration_ns(of_rank.pauses.net(from, call.end).ticks),
+                    true,
+                )
+            } else {
+                (duration_ns, clipped)
+            };
+            analyses
+                .functions
+                .record(self.rank, call, parts, duration_ns, clipped);
+        }
+        if share.on.contains(Analysis::Matrix) {
+            analyses.matrix.record(self.rank, call, parts);
+        }
     }
 
-    /// More parts of the call before.
-    pub fn more(&mut self, parts: &[Part]) {
-        self.analyses.functions.record_more(self.rank, parts);
-        self.analyses.matrix.record_more(self.rank, parts);
+    /// More parts of the call before, which was from `begin` to `end` (ticks).
+    pub fn more(&mut self, begin: u64, end: u64, parts: &[Part]) {
+        let share = self.analyses.switches.judge(begin, end);
+        if share.on.contains(Analysis::Functions) {
+            self.analyses.functions.record_more(self.rank, parts);
+        }
+        if share.on.contains(Analysis::Matrix) {
+            self.analyses.matrix.record_more(self.rank, parts);
+        }
     }
 
     /// A call and its parts, or more parts of it, for the order of messages alone: whether or not
     /// the rest of the analyses gets it.
     #[inline]
-    pub fn messages(&mut self, when: When, call: Option<&Call>, parts: &[Part]) {
+    pub fn messages(&mut self, mut when: When, call: Option<&Call>, parts: &[Part]) {
+        let Share { on, from } = self.analyses.switches.judge(when.begin, when.end);
+        if !on.contains(Analysis::Messages) {
+            return;
+        }
+        self.analyses.begin_matching();
+        if from[Analysis::Messages as usize] > when.begin && when.clipping == Clipping::Whole {
+            when.clipping = Clipping::Clipped;
+        }
         let Analyses {
             traffic,
             matrix,

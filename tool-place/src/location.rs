@@ -228,7 +228,7 @@ impl Sink for Both<'_> {
     fn more(&mut self, begin: u64, end: u64, parts: &[Part]) {
         if self.cut_off.last != Clipping::Outside {
             self.store.more(parts);
-            self.analyses.more(parts);
+            self.analyses.more(begin, end, parts);
         }
         self.analyses
             .messages(self.cut_off.when(begin, end), None, parts);

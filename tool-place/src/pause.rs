@@ -14,14 +14,14 @@
 //! stopped. Pause and hold share the gate: it is open when neither wants it closed.
 
 mod action;
-mod held;
 mod hold;
+mod hold_state;
 mod requested;
 
 pub use action::PauseAction;
-pub use held::Stand;
+pub use hold_state::Stand;
 
-use held::Hold;
+use hold_state::Hold;
 use invivo_proto::control::local::Outcome;
 use invivo_proto::control::results::PauseStatus;
 use invivo_proto::control::tree::{Acks, Command, Verb};

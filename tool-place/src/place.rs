@@ -9,34 +9,37 @@
 //!
 //! Knows no MPI and no clock: its role carries messages to and fro and passes the time.
 
+mod analysis_switches;
 mod answers;
 mod buffer_keeping;
 mod commands;
-mod every;
 mod group_exchange;
 mod hang_queries;
+mod interval_timer;
 mod job_end;
 mod local_rank;
 mod local_ranks;
+mod pressure;
 mod queries;
 mod stack_names;
 mod stack_queries;
+mod supervisor_messages;
 mod timeline;
 mod tree_side;
 
 use crate::notes::Trouble;
-use crate::supervisors::{Event, Supervisors};
+use crate::supervisors::Supervisors;
 use crate::time_point::{LATENCY_NS, Now};
+use analysis_switches::AnalysisSwitches;
 use buffer_keeping::Recycling;
 use commands::Commands;
-use every::Every;
 use group_exchange::GroupExchange;
+use interval_timer::Every;
 use invivo_mpi_link::clock::NodeClock;
 use invivo_mpi_link::runtime::Exit;
 use invivo_proto::control::decode;
-use invivo_proto::control::local::FromSupervisor;
-use invivo_proto::control::tree::{Command, Down, Ended, JobInfo, RankEnded, Up, Verb};
-use invivo_proto::ids::{Rank, WorldRank};
+use invivo_proto::control::tree::{Command, Down, JobInfo, RankEnded, Up, Verb};
+use invivo_proto::ids::WorldRank;
 use invivo_tbon::layout::Layout;
 use invivo_tbon::node::{Input, Position};
 use job_end::JobEnd;
@@ -44,7 +47,6 @@ use local_rank::Life;
 use local_ranks::LocalRanks;
 use queries::Queries;
 use rustix::event::PollFd;
-use rustix::process::Signal;
 use std::collections::VecDeque;
 use tree_side::{FromTree, TreeSide};
 
@@ -57,6 +59,7 @@ const MEASURE_NS: u64 = 1_000_000_000;
 pub struct Place {
     local: LocalRanks,
     commands: Commands,
+    switches: AnalysisSwitches,
     queries: Queries,
     groups: GroupExchange,
     recycling: Recycling,
@@ -84,6 +87,7 @@ impl Place {
         let mut place = Place {
             local,
             commands: Commands::new(layout.ranks_of(me)),
+            switches: AnalysisSwitches::default(),
             queries: Queries::default(),
             groups: GroupExchange::default(),
             recycling: Recycling::default(),
@@ -184,7 +188,7 @@ impl Place {
     pub fn peer(&mut self, from: WorldRank, bytes: &[u8]) {
         let used = match self.local.layout.height(from) {
             _ if self.local.feed.is_lost => Ok(()),
-            Some(1) => self.local.feed.analyses.traffic().arrive(from, bytes),
+            Some(1) => self.local.feed.analyses.arrive(from, bytes),
             _ => Err("it is no place".to_owned()),
         };
         if let Err(why) = used {
@@ -223,6 +227,8 @@ impl Place {
         self.run(now, Input::Tick);
         // Job time before commands: cuts and message times are derived from it.
         self.local.feed.analyses.set_time(now, self.tree.clock());
+        let answers = self.switches.step(now, self.tree.clock(), &mut self.local);
+        self.answer(now, answers);
         let answers = self.commands.tick_pauses(now, &mut self.local);
         self.answer(now, answers);
         self.answer_due_queries(now);
@@ -261,6 +267,8 @@ impl Place {
         self.is_ready = true;
         let answers = self.commands.lose(now, &mut self.local);
         self.answer(now, answers);
+        let answers = self.switches.refuse(&self.commands.refusal(&self.local));
+        self.answer(now, answers);
         self.local.let_go(now);
     }
 
@@ -293,6 +301,10 @@ impl Place {
     /// Handles a message of the parent or the root; gives the answers that are ready at once.
     fn parent_message(&mut self, now: Now, message: Down) -> Vec<Up> {
         match message {
+            Down::Analyses(on) => {
+                AnalysisSwitches::begin(on, &mut self.local);
+                Vec::new()
+            }
             Down::Job(job) => self.begin(now, &job),
             Down::Command(command) => self.command(now, &command),
             Down::Query { wave, query } => {
@@ -347,6 +359,10 @@ impl Place {
             _ if self.commands.recording.is_shut_down() => {
                 vec![ack(self.commands.refusal(&self.local))]
             }
+            Verb::Analyses { .. } => {
+                let clock = self.tree.clock();
+                self.switches.command(now, command, clock, &mut self.local)
+            }
             Verb::Strategy { strategy } => {
                 vec![ack(buffer_keeping::keep(strategy, &mut self.local))]
             }
@@ -361,67 +377,6 @@ impl Place {
         let is_paused = self.commands.is_paused(now);
         let answers = self.queries.due(now, is_paused, &mut self.local);
         self.answer(now, answers);
-    }
-
-    /// Something happened on the supervisors' socket.
-    fn supervisor(&mut self, now: Now, event: Event) {
-        match event {
-            Event::Attached { rank, pid, memory } => {
-                if self.local.attach(now, rank, pid, &memory) {
-                    let answers = self.commands.attached(now, rank, &mut self.local);
-                    self.answer(now, answers);
-                }
-            }
-            Event::Said { rank, message } => self.supervisor_message(now, rank, message),
-            Event::Lost { rank } => {
-                // The kernel kills a rank whose supervisor dies, so that is how this one ends.
-                let how = Ended::Signal(Signal::KILL.as_raw());
-                self.local.supervisor_lost(now, rank, how);
-            }
-            Event::Refused(why) => self
-                .local
-                .feed
-                .notes
-                .add(Trouble::Stranger, || format!("turned away: {why}")),
-        }
-    }
-
-    /// A message of a rank's supervisor.
-    fn supervisor_message(&mut self, now: Now, rank: Rank, message: FromSupervisor) {
-        match message {
-            FromSupervisor::Acted {
-                generation,
-                outcome,
-            } => {
-                let answers = self
-                    .commands
-                    .acted(now, rank, generation, &outcome, &mut self.local);
-                self.answer(now, answers);
-            }
-            FromSupervisor::Ended(how) => {
-                if let Some(index) = self.local.index(rank) {
-                    self.local.ranks[index].process_ended(how, true);
-                }
-            }
-            FromSupervisor::Inspected { inspection, call } => {
-                self.queries.hang.inspected(rank, inspection, call);
-                self.answer_due_queries(now);
-            }
-            FromSupervisor::Unwound {
-                unwinding,
-                thread,
-                rest,
-            } => {
-                self.queries.stacks.unwound(rank, unwinding, thread, rest);
-                self.answer_due_queries(now);
-            }
-            FromSupervisor::Named { module, named } => {
-                self.queries.stacks.named(&module, named);
-                self.answer_due_queries(now);
-            }
-            // The first message of a connection, already reported as `Event::Attached`.
-            FromSupervisor::Attach { .. } => {}
-        }
     }
 
     /// Takes what one rank recorded, if it is time. Whether there was work.

@@ -3,11 +3,11 @@
 //! Records normally come over MPI. What is late, was left, or belongs to a rank that has ended is
 //! taken from shared memory. Nothing here waits.
 
-mod account;
+mod buffer_reuse;
 mod buffers;
 mod frequency;
-mod look;
-mod recycle;
+mod ledger_report;
+mod open_calls;
 pub mod timeline;
 
 use crate::analyses::Analyses;

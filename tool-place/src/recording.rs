@@ -224,7 +224,11 @@ impl Recording {
                 asked.due_job_ns = plan(moment, cuts, 0, &[Change::Off]).latest_ns;
                 asked.wait = Wait::All;
             }
-            Verb::Pause { .. } | Verb::Resume | Verb::Hold { .. } | Verb::Strategy { .. } => {
+            Verb::Pause { .. }
+            | Verb::Resume
+            | Verb::Hold { .. }
+            | Verb::Strategy { .. }
+            | Verb::Analyses { .. } => {
                 return actions;
             }
         }

@@ -1,7 +1,7 @@
 //! One point in time by three clocks: the node's `CLOCK_MONOTONIC`, the ranks' ticks and job time.
 
 use invivo_mpi_link::clock::NodeClock;
-use invivo_tbon::clock::JobClock;
+use invivo_tbon::job_time::JobClock;
 
 /// The latency bound: what a packet holds is looked at no later than this after it was recorded. A
 /// tenth of a second is what a screen shows; a shorter bound would disturb the writer's cache lines

@@ -8,7 +8,7 @@ use invivo_analysis::messages::{Messages, Of, PlaceOf};
 use invivo_mpi_link::clock::NodeClock;
 use invivo_proto::control::peer::{Clipping, ENDPOINTS_MAX, Endpoints, PEER_BYTES_MAX};
 use invivo_proto::control::{decode, encode, results};
-use invivo_proto::ids::{Rank, WorldRank};
+use invivo_proto::ids::{CommLocal, Rank, WorldRank};
 use invivo_proto::record::{Call, Part};
 use invivo_tbon::layout::Layout;
 
@@ -33,6 +33,8 @@ pub struct Traffic {
     is_known: bool,
     /// Since when it is known at all, by the node's own clock.
     known_ns: Option<u64>,
+    /// How far it may be off, in ns.
+    error_ns: u64,
     /// Definitions came since waiting messages were looked through.
     defined: bool,
     batched_ns: u64,
@@ -61,6 +63,7 @@ impl Traffic {
             anchor: (0, 0),
             is_known: false,
             known_ns: None,
+            error_ns: 0,
             defined: false,
             batched_ns: 0,
         }
@@ -88,6 +91,7 @@ impl Traffic {
             self.messages.learn_time(offset_ns, moment.error_ns());
         }
         self.anchor = (moment.ticks(), moment.job_ns());
+        self.error_ns = moment.error_ns();
         self.messages.set_clock_error(moment.error_ns());
     }
 
@@ -152,17 +156,31 @@ impl Traffic {
         self.messages.reset(at_ns);
     }
 
+    /// Messages are matched from `at` (ticks) on, and were not before.
+    pub fn begin_anew(&mut self, at: u64, clock: &NodeClock) {
+        // Before job time is known, all times are of this node's clock.
+        let error_ns = if self.is_known { self.error_ns } else { 0 };
+        // A sender's clock and ours: what seems to begin a little behind may have begun before.
+        let at_ns = job_ns(self.anchor, clock, at).saturating_add(error_ns.saturating_mul(2));
+        self.messages.begin_anew(at_ns);
+    }
+
+    /// Peers whose ranks endpoints wait for, since this was asked last.
+    pub fn take_unresolved(&mut self) -> Vec<(Rank, CommLocal, i32)> {
+        self.messages.take_unresolved()
+    }
+
     /// Whether endpoints of other places may be received: they are in job time, and cannot be
     /// compared with ours before that is known.
     pub fn is_ready(&self) -> bool {
         self.is_known
     }
 
-    /// Takes in a batch of process `from`, another place.
+    /// Reads a batch of process `from`, another place.
     ///
     /// # Errors
-    /// Why it is not used, or not all of it.
-    pub fn arrive(&mut self, from: WorldRank, bytes: &[u8]) -> Result<(), String> {
+    /// Why it is not used.
+    pub fn read(from: WorldRank, bytes: &[u8]) -> Result<Endpoints, String> {
         let read = if bytes.len() > PEER_BYTES_MAX {
             Err(format!(
                 "{} bytes, at most {PEER_BYTES_MAX} are allowed",
@@ -173,12 +191,18 @@ impl Traffic {
         };
         // The sender's own word must agree with MPI's: matching keeps accounts by place.
         read.and_then(|endpoints| match endpoints.from == from {
-            true => self
-                .messages
-                .arrive(&endpoints)
-                .map_err(|error| error.to_string()),
+            true => Ok(endpoints),
             false => Err(format!("it says that it is of process {}", endpoints.from)),
         })
+    }
+
+    /// Takes in a batch that was read.
+    ///
+    /// # Errors
+    /// What of it is not used.
+    pub fn arrive(&mut self, endpoints: &Endpoints) -> Result<(), String> {
+        let arrived = self.messages.arrive(endpoints);
+        arrived.map_err(|error| error.to_string())
     }
 
     /// Messages to other places that are due; `credit` says whether one takes another.

@@ -8,7 +8,9 @@ use invivo_ui_gateway::server::{self, Config, Options};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// Serves a running job over gRPC. Started by `invivo exec`, seldom by hand.
 #[derive(Parser)]
@@ -27,7 +29,7 @@ struct Args {
     /// one, as 10.0.0.7:0 or node17:0; connect.json then has the URL
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Option<ListenAddress>,
-    /// What is logged: error, warn, info, debug, trace, or a filter as in RUST_LOG
+    /// What is logged: error, warn, info, debug, trace, or by module: warn,invivo_ui_gateway=debug
     #[arg(long, env = "INVIVO_LOG", default_value = "info")]
     log: String,
 }
@@ -44,12 +46,16 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> anyhow::Result<()> {
-    let filter =
-        EnvFilter::try_new(&args.log).with_context(|| format!("no log filter: {:?}", args.log))?;
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let filter: Targets = args
+        .log
+        .parse()
+        .with_context(|| format!("no log filter: {:?}", args.log))?;
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
-        .with_ansi(false)
+        .with_ansi(false);
+    tracing_subscriber::registry()
+        .with(filter)
+        .with(lines)
         .init();
 
     // After the subscriber is there: a failure is logged.

@@ -1,9 +1,9 @@
 //! Starts the gateway's listeners and services, and shuts them down in order.
 
 use crate::audit::Audit;
-use crate::auth::check::Auth;
 use crate::auth::invitations::Invitations;
 use crate::auth::middleware::AuthMiddleware;
+use crate::auth::token_check::Auth;
 use crate::auth::tokens::Tokens;
 use crate::connect_file::{self, Tls};
 use crate::connection::admission::{Admission, Capacity};

@@ -1,6 +1,7 @@
 //! The gRPC service `invivo.v1.Invivo`: each call becomes a query or a command to the root, and the
 //! root's answer its reply.
 
+mod analysis_answers;
 pub mod audit_stream;
 pub mod commands;
 pub mod snapshots;
@@ -29,7 +30,7 @@ use tokio::sync::watch;
 use tonic::{Request, Response, Status};
 
 /// What a gateway of this version can do; commands by the names of their orders.
-pub const CAPABILITIES: [&str; 20] = [
+pub const CAPABILITIES: [&str; 21] = [
     "status",
     "watch",
     "functions",
@@ -45,6 +46,7 @@ pub const CAPABILITIES: [&str; 20] = [
     "record-window",
     "shutdown",
     "strategy",
+    "analyses",
     "buffers",
     "records",
     "timeline",
@@ -170,14 +172,7 @@ impl v1::invivo_server::Invivo for Service {
         &self,
         _: Request<v1::StatusRequest>,
     ) -> Result<Response<v1::StatusReply>, Status> {
-        let reply = self.query(Query::Status).await?;
-        let Answer::Status(status, coverage) = &reply.answer else {
-            return Err(LinkError::Mismatched.into());
-        };
-        Ok(Response::new(v1::StatusReply {
-            coverage: Some(convert::coverage(coverage, &reply.missing)),
-            status: Some(status.into()),
-        }))
+        self.answer_status().await
     }
 
     type WatchStream = BoxStream<'static, Result<v1::Snapshot, Status>>;
@@ -208,68 +203,21 @@ impl v1::invivo_server::Invivo for Service {
         &self,
         request: Request<v1::FunctionsRequest>,
     ) -> Result<Response<v1::FunctionsReply>, Status> {
-        let asked = request.get_ref();
-        let rank_rows_max = if asked.per_rank {
-            or_default(
-                asked.rank_rows_max,
-                limits::RANK_ROWS_DEFAULT,
-                limits::RANK_ROWS_MAX,
-            )
-        } else {
-            0
-        };
-        let share = self
-            .answer_budget
-            .share(rank_rows_max as usize * limits::RANK_ROW_BYTES)?;
-        let reply = self.query(Query::Functions { rank_rows_max }).await?;
-        let Answer::Functions(table, coverage) = &reply.answer else {
-            return Err(LinkError::Mismatched.into());
-        };
-        let (rows, mut rank_rows) = convert::function_rows(table);
-        rank_rows.truncate(rank_rows_max as usize);
-        let message = v1::FunctionsReply {
-            coverage: Some(convert::coverage(coverage, &reply.missing)),
-            rows,
-            rank_rows,
-            rank_rows_total: table.rank_rows_total.try_into().unwrap_or(u32::MAX),
-        };
-        Ok(large(message, share))
+        self.answer_functions(request.get_ref()).await
     }
 
     async fn matrix(
         &self,
         request: Request<v1::MatrixRequest>,
     ) -> Result<Response<v1::MatrixReply>, Status> {
-        let side_max = or_default(
-            request.get_ref().side_max,
-            limits::MATRIX_SIDE_DEFAULT,
-            limits::MATRIX_SIDE_MAX,
-        );
-        let cells = side_max as usize * side_max as usize;
-        let share = self
-            .answer_budget
-            .share(cells * limits::MATRIX_CELL_BYTES)?;
-        let reply = self.query(Query::Matrix { side_max }).await?;
-        let Answer::Matrix(matrix, coverage) = &reply.answer else {
-            return Err(LinkError::Mismatched.into());
-        };
-        let message = v1::MatrixReply {
-            coverage: Some(convert::coverage(coverage, &reply.missing)),
-            ..convert::matrix_reply(matrix, coverage, coverage.ranks, side_max)
-        };
-        Ok(large(message, share))
+        self.answer_matrix(request.get_ref().side_max).await
     }
 
     async fn messages(
         &self,
         _: Request<v1::MessagesRequest>,
     ) -> Result<Response<v1::MessagesReply>, Status> {
-        let reply = self.query(Query::Messages).await?;
-        let Answer::Messages(messages, coverage) = &reply.answer else {
-            return Err(LinkError::Mismatched.into());
-        };
-        let coverage = convert::coverage(coverage, &reply.missing);
-        Ok(Response::new(convert::messages_reply(messages, coverage)))
+        self.answer_messages().await
     }
 
     async fn hang(
@@ -360,6 +308,27 @@ impl v1::invivo_server::Invivo for Service {
         request: Request<v1::SetStrategyRequest>,
     ) -> Result<Response<v1::CommandReply>, Status> {
         self.command(request).await
+    }
+
+    async fn set_analyses(
+        &self,
+        request: Request<v1::SetAnalysesRequest>,
+    ) -> Result<Response<v1::CommandReply>, Status> {
+        self.command(request).await
+    }
+
+    async fn analyses(
+        &self,
+        _: Request<v1::AnalysesRequest>,
+    ) -> Result<Response<v1::AnalysesReply>, Status> {
+        let reply = self.query(Query::Analyses).await?;
+        let Answer::Analyses(status, coverage) = &reply.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
+        Ok(Response::new(v1::AnalysesReply {
+            coverage: Some(convert::coverage(coverage, &reply.missing)),
+            analyses: convert::analyses::all(status),
+        }))
     }
 
     async fn buffers(
@@ -462,6 +431,7 @@ impl v1::invivo_server::Invivo for Service {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use invivo_proto::control::analyses::AnalysisSet;
     use invivo_proto::control::order::Order;
     use invivo_proto::control::strategy::Strategy;
 
@@ -477,6 +447,10 @@ mod tests {
             Order::Shutdown,
             Order::Strategy {
                 strategy: Strategy::FLIGHT_RECORDER,
+            },
+            Order::Analyses {
+                these: AnalysisSet::ALL,
+                on: true,
             },
         ] {
             assert!(CAPABILITIES.contains(&order.name()));

@@ -52,6 +52,7 @@ async fn hello_has_versions_capabilities_and_the_job() {
             "record-window",
             "shutdown",
             "strategy",
+            "analyses",
             "buffers",
             "records",
             "timeline",

@@ -37,10 +37,9 @@ async fn all_calls(job: &JobDir, token: Option<&str>) -> Vec<(&'static str, Resu
         ),
         ..Default::default()
     };
+    let list_all = reflection_alpha::server_reflection_request::MessageRequest::ListServices;
     let list_alpha = reflection_alpha::ServerReflectionRequest {
-        message_request: Some(
-            reflection_alpha::server_reflection_request::MessageRequest::ListServices(String::new()),
-        ),
+        message_request: Some(list_all(String::new())),
         ..Default::default()
     };
     let window = v1::RecordWindowRequest {

@@ -7,12 +7,20 @@
 
 mod apps;
 mod bytes;
+mod effort;
+mod eztrace;
+mod idle;
+mod latency;
 mod machine;
 mod mpi;
 mod otfx;
 mod page;
+mod pairs;
 mod place;
+mod processes;
+mod profile;
 mod programs;
+mod rates;
 mod results;
 mod shim;
 mod startup;
@@ -23,35 +31,78 @@ mod svg;
 mod tree;
 
 use anyhow::Result;
+pub use effort::Effort;
 use results::folder;
 
-/// A bench by its name, with the function that runs it; the argument is true for a full run.
-type Bench = (&'static str, fn(bool) -> Result<()>);
+/// A bench.
+struct Bench {
+    name: &'static str,
+    /// What it measures, for the command line.
+    about: &'static str,
+    run: fn(&Effort) -> Result<()>,
+}
+
+const fn bench(name: &'static str, about: &'static str, run: fn(&Effort) -> Result<()>) -> Bench {
+    Bench { name, about, run }
+}
+
 /// All benches, in the order in which they run.
-const BENCHES: [Bench; 10] = [
-    ("shim", shim::run),
-    ("steer", |_| steer::run()),
-    ("bytes", bytes::run),
-    ("otfx", |_| otfx::run()),
-    ("otfx-scenario", |_| otfx::scenario()),
-    ("place", place::run),
-    ("apps", apps::run),
-    ("startup", startup::run),
-    ("tree", tree::run),
+const BENCHES: [Bench; 14] = [
+    bench(
+        "shim",
+        "what tools add to cheap MPI calls, beside EZTrace",
+        shim::run,
+    ),
+    bench("steer", "how long commands take", |_| steer::run()),
+    bench("bytes", "bytes of a recorded call", bytes::run),
+    bench("otfx", "the event buffer, beside libotf2", |_| otfx::run()),
+    bench("otfx-scenario", "what full buffers keep", |_| {
+        otfx::scenario()
+    }),
+    bench(
+        "place",
+        "a tool place alone, fed with recorded calls",
+        place::run,
+    ),
+    bench(
+        "rates",
+        "programs of ten seconds by their rate of calls, full cores and a spare one, both MPIs",
+        rates::run,
+    ),
+    bench(
+        "latency",
+        "messages and sums between two ranks: latency and bandwidth, both MPIs",
+        latency::run,
+    ),
+    bench(
+        "profile",
+        "where the CPU time of the tool processes goes in a job (needs perf)",
+        profile::run,
+    ),
+    bench(
+        "idle",
+        "what tool processes take while ranks are quiet",
+        idle::run,
+    ),
+    bench(
+        "apps",
+        "programs with other patterns, on Open MPI",
+        apps::run,
+    ),
+    bench("startup", "start and end of a job", startup::run),
+    bench("tree", "questions to trees of several shapes", tree::run),
     // The last: it shows what the others measured.
-    ("page", |_| page::write()),
+    bench(
+        "page",
+        "the manual's page, of what the others measured",
+        |_| page::write(),
+    ),
 ];
-/// The names of all benches, for the command line.
-pub const NAMES: [&str; BENCHES.len()] = {
-    let mut names = [""; BENCHES.len()];
-    let mut at = 0;
-    // A loop, because iterators cannot run in constants.
-    while at < names.len() {
-        names[at] = BENCHES[at].0;
-        at += 1;
-    }
-    names
-};
+
+/// The names of all benches, with what each measures.
+pub fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
+    BENCHES.iter().map(|bench| (bench.name, bench.about))
+}
 
 /// Whether a bench, or one of all, runs jobs under Invivo. Those of buffers and of the place
 /// measure libraries.
@@ -59,14 +110,13 @@ pub fn needs_tree(name: Option<&str>) -> bool {
     !name.is_some_and(|name| name.starts_with("otfx") || ["place", "page"].contains(&name))
 }
 
-/// Runs one bench, or all; in full, or for a minute or two each.
-pub fn run(name: Option<&str>, full: bool) -> Result<()> {
+/// Runs one bench, or all.
+pub fn run(name: Option<&str>, effort: &Effort) -> Result<()> {
     std::fs::create_dir_all(folder())?;
-    let chosen = BENCHES
-        .into_iter()
-        .filter(|(bench, _)| name.is_none_or(|name| name == *bench));
-    for (_, run) in chosen {
-        run(full)?;
+    for bench in &BENCHES {
+        if name.is_none_or(|name| name == bench.name) {
+            (bench.run)(effort)?;
+        }
     }
     Ok(())
 }

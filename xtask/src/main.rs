@@ -2,6 +2,7 @@
 
 mod bench;
 mod build;
+mod call_graph;
 mod campaigns;
 mod demo;
 mod functions;
@@ -16,6 +17,7 @@ mod test;
 mod zig;
 
 use build::Linked;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Parser, Subcommand};
 use setup::Purpose;
 use std::process::ExitCode;
@@ -74,11 +76,18 @@ enum Task {
     /// Measure, and write target/bench/NAME.json (sets up, and builds what is measured, too).
     Bench {
         /// Which; all without one.
-        #[arg(value_parser = bench::NAMES)]
+        #[arg(value_parser = bench_names())]
         name: Option<String>,
-        /// As many turns as narrow bounds take: many minutes, on a machine that nobody else uses.
+        /// As many turns as narrow bounds take: hours, on a machine that nobody else uses.
         #[arg(long)]
         full: bool,
+        /// So many turns of each comparison.
+        #[arg(long, value_name = "NUMBER")]
+        turns: Option<usize>,
+        /// Only rows with this in their name (apps, rates, latency, profile, idle): they are
+        /// printed, and no file is written.
+        #[arg(long, value_name = "WORD", requires = "name")]
+        only: Option<String>,
     },
     /// Run the generators: what is generated is checked in, and a test compares.
     Generate,
@@ -90,6 +99,13 @@ enum Task {
     },
     /// Write the manual's table of functions of what the end-to-end tests saw.
     Functions,
+}
+
+/// The benches as the command line takes them, each with its line of help.
+fn bench_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(
+        bench::names().map(|(name, about)| PossibleValue::new(name).help(about)),
+    )
 }
 
 fn main() -> ExitCode {
@@ -105,14 +121,20 @@ fn main() -> ExitCode {
             .and_then(|()| demo::run(blackbox)),
         Task::Kills(kills) => tree_for_tests().and_then(|()| kills.run()),
         Task::Soak(soak) => tree_for_tests().and_then(|()| soak.run()),
-        Task::Bench { name, full } => {
+        Task::Bench {
+            name,
+            full,
+            turns,
+            only,
+        } => {
             let name = name.as_deref();
             let prepared = if bench::needs_tree(name) {
                 build::run(None, Linked::Here, Purpose::Bench, false)
             } else {
                 setup::run(Purpose::Bench, false)
             };
-            prepared.and_then(|()| bench::run(name, full))
+            let effort = bench::Effort { full, turns, only };
+            prepared.and_then(|()| bench::run(name, &effort))
         }
         Task::Generate => generate::run(run::root()),
         Task::Structure { tree } => structure::print(tree.as_deref().unwrap_or(run::root())),

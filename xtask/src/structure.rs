@@ -15,16 +15,6 @@ use anyhow::{Result, ensure};
 use std::path::Path;
 use tree::Tree;
 
-/// What is still allowed to break a rule, by the folder of the crate.
-const ALLOWED: &[(Rule, &str)] = &[
-    (Rule::LineWidth, "analysis"),
-    (Rule::LineWidth, "otfx"),
-    (Rule::LineWidth, "proto"),
-    (Rule::LineWidth, "tbon"),
-    (Rule::LineWidth, "tests/sim"),
-    (Rule::LineWidth, "ui-gateway"),
-];
-
 /// What a finding breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
@@ -38,8 +28,6 @@ pub enum Rule {
 /// Something that breaks a rule.
 struct Finding {
     rule: Rule,
-    /// The folder of the crate; empty outside of crates.
-    place: String,
     text: String,
 }
 
@@ -47,16 +35,8 @@ struct Finding {
 pub fn check(root: &Path) -> Result<()> {
     let tree = Tree::read(root)?;
     let findings = findings(&tree)?;
-    // Exceptions are by crate: other crates keep to the rule meanwhile.
-    let is_allowed = |finding: &Finding| {
-        ALLOWED
-            .iter()
-            .any(|(rule, place)| *rule == finding.rule && *place == finding.place)
-    };
-
     let broken: Vec<String> = findings
         .iter()
-        .filter(|finding| !is_allowed(finding))
         .map(|finding| format!("{:?}: {}", finding.rule, finding.text))
         .collect();
 
@@ -69,7 +49,7 @@ pub fn check(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Prints all findings, allowed ones too, and figures about the files; for any tree.
+/// Prints all findings, and figures about the files; for any tree.
 pub fn print(root: &Path) -> Result<()> {
     let tree = Tree::read(root)?;
     for finding in findings(&tree)? {
@@ -88,7 +68,6 @@ fn findings(tree: &Tree) -> Result<Vec<Finding>> {
             let ties = circle.ties.join("\n    ").replace(&root, "");
             found.push(Finding {
                 rule: Rule::Circle,
-                place: folder.display().to_string(),
                 text: format!(
                     "{} files of {} use each other in a circle\n    {ties}",
                     circle.files.len(),
@@ -101,7 +80,6 @@ fn findings(tree: &Tree) -> Result<Vec<Finding>> {
     for text in edges::differences(tree) {
         found.push(Finding {
             rule: Rule::CrateEdge,
-            place: String::new(),
             text,
         });
     }
@@ -113,12 +91,8 @@ fn findings(tree: &Tree) -> Result<Vec<Finding>> {
     ];
     for (rule, excesses) in limited {
         for excess in excesses {
-            let place = tree
-                .crate_of(Path::new(&excess.file))
-                .unwrap_or(Path::new(""));
             found.push(Finding {
                 rule,
-                place: place.display().to_string(),
                 text: format!("{}: {}", excess.file, excess.text),
             });
         }

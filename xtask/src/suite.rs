@@ -4,6 +4,7 @@ mod deny;
 pub mod ended;
 mod manual;
 mod pure;
+mod wrappers;
 
 use crate::build::{self, Linked, hooks};
 use crate::run::{
@@ -50,8 +51,9 @@ const PLAIN_FEATURES: [&str; 2] = [
 ];
 /// Crates whose tests start real launchers, servers and terminals, which lose signals and patience
 /// when crowded; and what they share.
-const ALONE: [&str; 9] = [
+const ALONE: [&str; 10] = [
     "invivo-grpc",
+    "invivo-grpc-codegen",
     "invivo-archive",
     "invivo-jobdir",
     "invivo-config",
@@ -144,6 +146,12 @@ pub const CHECKS: &[Check] = &[
         about: "the trees in target/dist and, with test hooks, in target/dist-hooks",
         needs: None,
         run: |_| passed(tree()),
+    },
+    Check {
+        name: "wrappers",
+        about: "no panic and no allocation behind an MPI function of the built shims",
+        needs: Some("build"),
+        run: |_| passed(wrappers::check()),
     },
     Check {
         name: "release",

@@ -98,9 +98,13 @@ impl Role for RootRole {
                     self.is_paging = true;
                     let _ = self.report.page(*page);
                 }
-                ServerAction::Report { result, early } => {
+                ServerAction::Report {
+                    result,
+                    analyses,
+                    early,
+                } => {
                     self.is_reporting = true;
-                    if let Err(error) = self.report.write(result, early) {
+                    if let Err(error) = self.report.write(result, analyses, early) {
                         // The shutdown goes on without it, or the job would never end.
                         eprintln!("invivo: the report cannot be made: {error}");
                         self.server.report_done();

@@ -1,6 +1,7 @@
 //! Collects the result of a job: its last queries, and the answers to them.
 
 use crate::shutdown::QUIET_NS;
+use invivo_proto::control::analyses::AnalysesStatus;
 use invivo_proto::control::link::{Answer, Final, JobDescription};
 use invivo_proto::control::results::{Coverage, FunctionTable, JobStatus, Matrix, NOTES_MAX};
 use invivo_proto::control::tree::{Query, RankEnded};
@@ -13,7 +14,7 @@ pub const LAST_RANK_ROWS: u32 = 4096;
 /// Side of the matrix in the result: exact up to so many ranks, and readable as a picture beyond.
 pub const LAST_MATRIX_SIDE: u32 = 256;
 /// What the result is made of.
-pub(super) const QUESTIONS: [Query; 3] = [
+pub(super) const QUESTIONS: [Query; 4] = [
     Query::Functions {
         rank_rows_max: LAST_RANK_ROWS,
     },
@@ -21,6 +22,7 @@ pub(super) const QUESTIONS: [Query; 3] = [
         side_max: LAST_MATRIX_SIDE,
     },
     Query::Status,
+    Query::Analyses,
 ];
 /// An additional query after a death. A rank that waits for a dead one has done so for most
 /// of the quiet that precedes.
@@ -31,6 +33,7 @@ pub(super) const WHO_WAITS: Query = Query::Hang {
 /// The result, as far as it is known.
 pub(super) struct FinalResult {
     result: Final,
+    analyses: AnalysesStatus,
     /// The table of the last queries is in it.
     has_table: bool,
     unanswered: usize,
@@ -49,6 +52,7 @@ impl FinalResult {
                 hang: Box::default(),
                 shut_down: false,
             },
+            analyses: AnalysesStatus::default(),
             has_table: false,
             unanswered: 0,
         }
@@ -93,6 +97,7 @@ impl FinalResult {
                     self.result.coverage = coverage;
                 }
             }
+            Answer::Analyses(analyses, _) => self.analyses = *analyses,
             Answer::Hang(found, _) => *self.result.hang = found.1,
             // The tree is shut down only after the result; nothing to take over.
             Answer::Refused(_)
@@ -105,6 +110,11 @@ impl FinalResult {
             | Answer::Stacks(..) => {}
         }
         self.unanswered = self.unanswered.saturating_sub(1);
+    }
+
+    /// Which analyses were on.
+    pub fn analyses(&self) -> Box<AnalysesStatus> {
+        Box::new(self.analyses.clone())
     }
 
     /// The result as it is to be written. Behind an early one follows another, whose coverage is

@@ -41,7 +41,8 @@ impl Scene {
             ..JobDescription::default()
         };
         let listening = Gateway::listen(&path).unwrap();
-        let mut server = RootServer::new(0, position, job, JobInfo::default(), Some(listening));
+        let info = (JobInfo::default(), AnalysisSet::DEFAULT);
+        let mut server = RootServer::new(0, position, job, info, Some(listening));
         assert_eq!(
             server.take_actions()[0],
             ServerAction::Send(PLACE, Down::Heartbeat)
@@ -115,6 +116,7 @@ impl Scene {
             Query::Timeline { from, .. } => Partial::Timeline(piece(from)),
             Query::Hang { .. } => Partial::Hang(Box::default()),
             Query::Stacks { .. } => Partial::Stacks(Box::default()),
+            Query::Analyses => Partial::Analyses(Box::default()),
             Query::Status => Partial::Status(JobStatus {
                 states: [0, 0, 0, 0, 3, 0],
                 ..JobStatus::default()

@@ -4,8 +4,8 @@
 //! that may still come.
 
 use super::surroundings::Surroundings;
-use super::wait_graph::WaitGraph;
-use super::{and_or_graph, sentence};
+use super::wait_for_graph::WaitGraph;
+use super::{deadlock_search, sentence};
 use alloc::string::String;
 use alloc::vec::Vec;
 use invivo_proto::control::hang::{Diagnosis, Doing, FINDINGS_MAX, Finding, Hang, Verdict};
@@ -13,7 +13,7 @@ use invivo_proto::control::hang::{Diagnosis, Doing, FINDINGS_MAX, Finding, Hang,
 /// Returns the verdict, the findings and the sentence for a merged answer.
 pub fn explain(waits: &Hang, around: &Surroundings<'_>) -> Diagnosis {
     let graph = WaitGraph::new(waits, around);
-    let stuck = and_or_graph::stuck(&graph.nodes);
+    let stuck = deadlock_search::stuck(&graph.nodes);
     let is_stuck = |at: &usize| stuck[*at];
     let mut findings = Vec::new();
     // Pending calls are the first nodes; those behind them are helpers of the graph and no ranks.

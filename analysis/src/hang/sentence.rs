@@ -171,7 +171,7 @@ fn communicator(comm: CommId) -> String {
     if comm == CommId::WORLD {
         "MPI_COMM_WORLD".to_string()
     } else {
-        format!("communicator {}.{}", comm.leader, comm.counter)
+        format!("communicator {comm}")
     }
 }
 

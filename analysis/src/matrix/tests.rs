@@ -49,7 +49,7 @@ fn naive(all: &[Recorded], side_max: u32) -> Matrix {
 fn all_messages(matrix: &Matrix) -> Traffic {
     let cells = matrix.sent.values().chain(matrix.received.values());
     let mut sum = matrix.unresolved;
-    cells.for_each(|cell| add(&mut sum, *cell));
+    cells.for_each(|cell| sum.add(*cell));
     sum
 }
 

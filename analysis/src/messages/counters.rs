@@ -76,7 +76,7 @@ impl Counters {
     #[inline]
     pub fn sent(&mut self, endpoint: &Endpoint) {
         if self.counts(endpoint) {
-            add(&mut self.sums.sent, one(endpoint));
+            self.sums.sent.add(one(endpoint));
         }
     }
 
@@ -84,7 +84,7 @@ impl Counters {
     #[inline]
     pub fn received(&mut self, endpoint: &Endpoint) {
         if self.counts(endpoint) {
-            add(&mut self.sums.received, one(endpoint));
+            self.sums.received.add(one(endpoint));
         }
     }
 
@@ -111,7 +111,7 @@ impl Counters {
             return;
         }
 
-        add(&mut self.sums.matched, one(send));
+        self.sums.matched.add(one(send));
         // By a clock that is a little off a message may seem to come before it was sent.
         let end_ns = receive.end_ns.max(send.begin_ns);
         let clipped = [send, receive]
@@ -150,17 +150,11 @@ fn one(endpoint: &Endpoint) -> Traffic {
     }
 }
 
-#[inline]
-fn add(into: &mut Traffic, from: Traffic) {
-    into.messages = into.messages.saturating_add(from.messages);
-    into.bytes = into.bytes.saturating_add(from.bytes);
-}
-
 /// Adds the counts of other places.
 pub fn merge(into: &mut Messages, from: &Messages) {
-    add(&mut into.sent, from.sent);
-    add(&mut into.received, from.received);
-    add(&mut into.matched, from.matched);
+    into.sent.add(from.sent);
+    into.received.add(from.received);
+    into.matched.add(from.matched);
     let (of, more) = (&mut into.unmatched, &from.unmatched);
     for (into, from) in [
         (&mut of.unresolved, more.unresolved),

@@ -41,6 +41,11 @@ impl Matcher {
         self.waiting.iter_mut()
     }
 
+    /// Gives up all that waits.
+    pub fn give_up(&mut self, given_up: impl FnMut(&Endpoint)) {
+        self.waiting.drop_until(u64::MAX, given_up);
+    }
+
     /// Takes in an endpoint of a message whose receiver lost records until `lost_ns`.
     pub fn meet(
         &mut self,

@@ -27,6 +27,8 @@ pub struct Unresolved {
 pub struct Unknown {
     by_key: HashMap<Key, VecDeque<Unresolved>, FxBuildHasher>,
     len: usize,
+    /// Keys by which something waits since they were asked for; none of them twice in a row.
+    new_keys: Vec<Key>,
 }
 
 impl Unknown {
@@ -43,7 +45,11 @@ impl Unknown {
             return false;
         }
         self.len += 1;
-        self.by_key.entry(key).or_default().push_back(one);
+        let waiting = self.by_key.entry(key).or_default();
+        if waiting.is_empty() && self.new_keys.len() < UNRESOLVED_MAX {
+            self.new_keys.push(key);
+        }
+        waiting.push_back(one);
         true
     }
 
@@ -52,6 +58,11 @@ impl Unknown {
         let taken = self.by_key.remove(key).unwrap_or_default();
         self.len -= taken.len();
         taken
+    }
+
+    /// Keys by which something has begun to wait since the last call.
+    pub fn take_new_keys(&mut self) -> Vec<Key> {
+        core::mem::take(&mut self.new_keys)
     }
 
     /// All keys by which something waits.

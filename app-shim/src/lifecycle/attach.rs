@@ -1,13 +1,14 @@
 //! Maps the rank's shared memory, before the MPI library is initialised.
 
 use super::refusals::{refuse_another_family, refuse_library, refuse_without_supervisor, warn};
+use super::spinning;
 use super::supervisor;
 use super::supervisor_fds::{self, SupervisorFds};
 use crate::process;
 use crate::resolve::library;
 use core::ffi::c_int;
 use core::sync::atomic::Ordering;
-use invivo_proto::channel::{ENV_DESCRIPTORS, ENV_DOOR};
+use invivo_proto::channel::{ENV_DESCRIPTORS, ENV_HANDOVER};
 use invivo_proto::shm::Region;
 
 /// `MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED`.
@@ -34,15 +35,16 @@ pub fn attach() {
         .map(|number| number.parse::<c_int>().ok());
     let mut next = || numbers.next().flatten();
     let given = (|| Some((next()?, next()?, next()?)))();
+    spinning::wanted(next() == Some(1));
     let entries_before = given.map_or(0, |(_, _, before)| before as usize);
-    let handover = std::env::var(ENV_DOOR).ok();
+    let handover = std::env::var(ENV_HANDOVER).ok();
 
     // This process is the one that is observed; programs that it starts are not.
     // SAFETY: the program is in MPI_Init, which it must not call while other threads change the
     // environment.
     unsafe {
         std::env::remove_var(ENV_DESCRIPTORS);
-        std::env::remove_var(ENV_DOOR);
+        std::env::remove_var(ENV_HANDOVER);
         if let Ok(preload) = std::env::var("LD_PRELOAD") {
             match without_shim(&preload, entries_before) {
                 rest if rest.is_empty() => std::env::remove_var("LD_PRELOAD"),

@@ -8,7 +8,7 @@ use crate::record::call::Call;
 use crate::record::{overflow, packet_pool, send_queue, thread_location};
 use crate::resolve::pmpi;
 use crate::resolve::predefined::comm_self;
-use crate::track::{definitions, idup};
+use crate::track::definitions;
 use crate::world::{attributes, process_sets};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -75,7 +75,6 @@ fn drain() {
         call.called();
         call.write();
     }
-    idup::poll();
     if let Some(mut location) = thread_location::current() {
         packet_pool::close(&mut location);
     }

@@ -2,6 +2,7 @@
 
 use super::finalize;
 use super::refusals::warn;
+use super::spinning;
 use super::supervisor;
 use crate::family::*;
 use crate::process;
@@ -26,6 +27,7 @@ struct Split {
 /// Splits the world and begins to observe. `begin` is when the application called `region`.
 pub fn start(region: u16, begin: u64) {
     let Some(page) = process::page() else { return };
+    spinning::start();
     let Some(Split {
         job,
         application,

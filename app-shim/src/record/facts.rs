@@ -99,7 +99,6 @@ impl Call {
                 posted: self.begin_ticks(),
                 persistent,
                 active: !persistent,
-                makes_comm: 0,
             },
         );
     }

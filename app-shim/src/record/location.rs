@@ -4,6 +4,7 @@
 //! never freed: a thread's records may outlive it.
 
 use super::open_packet::OpenPacket;
+use super::scratch::Scratch;
 use crate::family::{Request, Status as MpiStatus, THREAD_SERIALIZED};
 use crate::limits::{LOCATIONS, OVERFLOW_FIRST_REQUEST};
 use crate::process;
@@ -12,7 +13,7 @@ use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 use invivo_proto::packet::Losses;
-use invivo_proto::record::{Encoder, MAX_PARTS, Part};
+use invivo_proto::record::{Encoder, Part};
 use invivo_proto::shm::{Control, Page, Status, inside, recording};
 
 /// One thread of the rank.
@@ -40,11 +41,11 @@ pub struct Location {
     /// Calls since the last poll.
     pub since_polled: u32,
     /// Parts of the present call.
-    pub parts: Vec<Part>,
+    pub parts: Scratch<Part>,
     /// Request handles as they were before the present call.
-    pub held: Vec<Request>,
+    pub held: Scratch<Request>,
     /// Statuses that the caller did not want and we do.
-    pub statuses: Vec<MpiStatus>,
+    pub statuses: Scratch<MpiStatus>,
     pub sizes: DatatypeSizes,
     /// The communicator that was made last inside the present call, as a number; 0 for none.
     pub made_inside: u64,
@@ -119,9 +120,9 @@ impl Location {
             encoder: Encoder::new(0, 1),
             since_polled: 0,
             // Room from the start, so that recording a call allocates nothing.
-            parts: Vec::with_capacity(MAX_PARTS),
-            held: Vec::with_capacity(MAX_PARTS),
-            statuses: Vec::with_capacity(MAX_PARTS),
+            parts: Scratch::new(),
+            held: Scratch::new(),
+            statuses: Scratch::new(),
             sizes: DatatypeSizes::new(),
             made_inside: 0,
         }
@@ -129,6 +130,8 @@ impl Location {
 
     /// A location for a thread that has none of its own: with a status page that nobody reads, and
     /// requests numbered where those of records never are.
+    #[cold]
+    #[inline(never)]
     pub fn overflow(page: &'static Page) -> Here {
         // Never freed: it goes from thread to thread as long as the process lives.
         // SAFETY: a page of atomic numbers, for which all zeroes are valid.

@@ -47,6 +47,8 @@ fn pages() -> Option<(&'static Page, &'static Status)> {
 
 /// The calling thread's location, borrowed first where necessary; nothing for a thread that is
 /// ending.
+#[cold]
+#[inline(never)]
 fn borrowed() -> Option<Here> {
     let (page, _) = pages()?;
     let keep = |own: &Borrowed| {

@@ -1,8 +1,8 @@
-//! Polls what is on its way: packets over MPI, definitions, ids of communicators.
+//! Polls what is on its way: packets over MPI, definitions.
 
 use super::location::Location;
 use super::{overflow, send_queue};
-use crate::track::{definitions, idup};
+use crate::track::definitions;
 
 /// Polls now and then, at the leave of a call: takes back packets that have arrived, and gives
 /// waiting definitions another chance.
@@ -11,7 +11,6 @@ use crate::track::{definitions, idup};
 pub fn poll(location: &Location) {
     definitions::flush();
     if location.may_call_mpi() {
-        idup::poll();
         send_queue::poll();
     }
     // An overflow thread polls at the leave of each call; see `overflow::enter`.
@@ -24,7 +23,6 @@ pub fn poll(location: &Location) {
 pub fn poll_for_packet(location: &Location) {
     definitions::flush();
     if location.may_call_mpi() {
-        idup::poll();
         send_queue::take_back();
     }
 }

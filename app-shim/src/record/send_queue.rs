@@ -103,7 +103,12 @@ pub fn send(location: &Location, slot: &'static SlotHeader, written: usize) -> b
                 slot.pass(owner::MPI, owner::RANK);
                 return false;
             }
-            sent.push(InFlight { request, slot });
+            let length = sent.len();
+            if let Some(free) = sent.spare_capacity_mut().first_mut() {
+                free.write(InFlight { request, slot });
+                // The one behind the last was just written. (A push could grow, and allocate.)
+                sent.set_len(length + 1);
+            }
             true
         })
     };
@@ -183,7 +188,8 @@ impl SendQueue {
             }
             arrived += 1;
         }
-        self.sent.drain(..arrived);
+        // Never more than there are; said so that no panic is compiled in.
+        self.sent.drain(..arrived.min(self.sent.len()));
         arrived > 0
     }
 }

@@ -75,6 +75,12 @@ impl OpenLibrary {
         // The search goes on in the library's own dependencies, which do not count.
         !found.is_null() && object_base(found) == self.base
     }
+
+    /// The address of a function of its own or of a library that it needs, or null.
+    pub fn find(&self, name: &CStr) -> *mut c_void {
+        // SAFETY: the handle is open.
+        unsafe { find(self.handle, name) }
+    }
 }
 
 impl Drop for OpenLibrary {

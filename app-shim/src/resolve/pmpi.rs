@@ -57,10 +57,6 @@ pmpi! {
     bcast = c"PMPI_Bcast" (
         buffer: *mut c_void, count: c_int, datatype: Datatype, root: c_int, comm: Comm
     );
-    ibcast = c"PMPI_Ibcast" (
-        buffer: *mut c_void, count: c_int, datatype: Datatype, root: c_int, comm: Comm,
-        request: *mut Request
-    );
     allreduce = c"PMPI_Allreduce" (
         send: *const c_void, receive: *mut c_void, count: c_int, datatype: Datatype, op: Handle,
         comm: Comm

@@ -84,22 +84,34 @@ pub fn register_as(comm: Comm, local: u32, foreign: bool) -> Known {
         foreign,
         packed: 0,
         ordinal: 0,
+        made: 0,
     };
     replace(comm, known);
     known
 }
 
-/// Registers a communicator like `parent`, under the next number.
-pub fn register_like(comm: Comm, parent: Known) {
-    replace(
-        comm,
-        Known {
-            local: NEXT_LOCAL.fetch_add(1, Ordering::Relaxed),
-            ordinal: 0,
-            packed: 0,
-            ..parent
-        },
-    );
+/// Registers a communicator like `parent`, under the next number. MPI is asked nothing.
+pub fn register_like(comm: Comm, parent: &Known) -> Known {
+    let known = Known {
+        local: NEXT_LOCAL.fetch_add(1, Ordering::Relaxed),
+        ordinal: 0,
+        packed: 0,
+        made: 0,
+        ..*parent
+    };
+    replace(comm, known);
+    known
+}
+
+/// Counts a communicator that is made of `parent`, by a call that all its members make in the same
+/// order. Gives what is known of the parent, with that count; nothing where it is not registered.
+pub fn count_made(parent: Comm) -> Option<Known> {
+    KNOWN.with(|table| {
+        let known = table.get(parent.bits())?;
+        // Numbers so high have no room in an id.
+        known.made = known.made.saturating_add(1);
+        Some(*known)
+    })
 }
 
 /// MPI may have used the handle before: what was known of that communicator goes.
@@ -110,9 +122,18 @@ fn replace(comm: Comm, known: Known) {
     });
 }
 
-/// A copy of what is known of a communicator; nothing where it is not registered.
-pub fn known(comm: Comm) -> Option<Known> {
-    KNOWN.with(|table| table.get(comm.bits()).copied())
+/// Whether a communicator may have members in another world: also one that is not registered.
+pub fn is_foreign(comm: Comm) -> bool {
+    KNOWN.with(|table| table.get(comm.bits()).is_none_or(|known| known.foreign))
+}
+
+/// Remembers that a communicator has members in another world.
+pub fn set_foreign(comm: Comm) {
+    KNOWN.with(|table| {
+        if let Some(known) = table.get(comm.bits()) {
+            known.foreign = true;
+        }
+    });
 }
 
 /// Remembers the id of a communicator, as one number.

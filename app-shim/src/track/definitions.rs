@@ -1,13 +1,14 @@
 //! Sends definitions (communicators, groups, names) to the place, through the ring on the rank's
 //! page.
 //!
-//! Definitions are never dropped: those that the ring has no room for wait in a queue of ours until
+//! Definitions are not dropped: those that the ring has no room for wait in a queue of ours until
 //! the next chance.
 
+use crate::limits::DEFINITION_BYTES;
 use crate::process;
 use crate::spin_lock::SpinLock;
 use core::sync::atomic::Ordering;
-use invivo_proto::definition::{DEFINITION_BYTES_MAX, Definition};
+use invivo_proto::definition::Definition;
 use invivo_proto::shm::{RING_BYTES, Ring};
 use std::collections::VecDeque;
 
@@ -17,17 +18,28 @@ static WAITING: SpinLock<VecDeque<Vec<u8>>> = SpinLock::new(VecDeque::new());
 /// Sends a definition, now or later.
 #[cold]
 pub fn define(definition: &Definition<'_>) {
-    let mut bytes = vec![0; DEFINITION_BYTES_MAX];
-    let Some(length) = definition.encode(&mut bytes) else {
+    let mut bytes = [0; DEFINITION_BYTES];
+    let Some(entry) = definition
+        .encode(&mut bytes)
+        .and_then(|length| bytes.get(..length))
+    else {
         return;
     };
-    bytes.truncate(length);
-    // It may wait for long, beside many.
-    bytes.shrink_to_fit();
     WAITING.with(|queue| {
-        queue.push_back(bytes);
         drain(queue);
+        let is_given =
+            queue.is_empty() && process::page().is_none_or(|page| push(&page.ring, entry));
+        if !is_given {
+            keep(queue, entry);
+        }
     });
+}
+
+/// Keeps a definition until there is room: the one thing that takes memory for it.
+#[cold]
+#[inline(never)]
+fn keep(queue: &mut VecDeque<Vec<u8>>, entry: &[u8]) {
+    queue.push_back(entry.to_vec());
 }
 
 /// Gives the ring what waits, as far as there is room.

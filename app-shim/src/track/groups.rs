@@ -34,7 +34,13 @@ fn with_groups<R>(
 /// Ranks in the application's world of the members `from..from + out.len()`. False where MPI does
 /// not translate them.
 fn translate(part: Handle, all: Handle, from: usize, out: &mut [c_int]) -> bool {
-    let ranks: Vec<c_int> = (from..from + out.len()).map(|r| r as c_int).collect();
+    let mut ranks = [0; GROUP_RANKS];
+    for (rank, number) in ranks.iter_mut().zip(from..) {
+        *rank = number as c_int;
+    }
+    let Some(ranks) = ranks.get(..out.len()) else {
+        return false;
+    };
     // SAFETY: both arrays have `out.len()` elements.
     unsafe {
         pmpi::group_translate_ranks(
@@ -45,6 +51,16 @@ fn translate(part: Handle, all: Handle, from: usize, out: &mut [c_int]) -> bool 
             out.as_mut_ptr(),
         ) == SUCCESS
     }
+}
+
+/// The first member of an intracommunicator, as a rank of the application's world.
+pub fn leader(comm: Comm) -> Option<Rank> {
+    let mut rank = [-1];
+    with_groups(pmpi::comm_group, comm, |part, all| {
+        translate(part, all, 0, &mut rank)
+    })
+    .filter(|translated| *translated)?;
+    u32::try_from(rank[0]).ok().map(Rank)
 }
 
 /// Whether the first member of an intercommunicator's remote group belongs to our world.
@@ -71,17 +87,20 @@ pub fn define_group(comm: Comm, id: CommId) {
             start: 0,
             defined: 0,
             run: None,
-            bytes: vec![0; GROUP_RUN_BYTES],
+            bytes: [0; GROUP_RUN_BYTES],
             at: 0,
         };
-        let mut ranks = vec![0; GROUP_RANKS.min(size)];
+        let mut ranks = [0; GROUP_RANKS];
         let mut from = 0;
         while from < size {
-            let now = ranks.len().min(size - from);
-            if !translate(part, all, from, &mut ranks[..now]) {
+            let now = GROUP_RANKS.min(size - from);
+            let Some(ranks) = ranks.get_mut(..now) else {
+                return;
+            };
+            if !translate(part, all, from, ranks) {
                 return;
             }
-            for rank in &ranks[..now] {
+            for rank in ranks {
                 writer.add(*rank);
             }
             from += now;
@@ -98,7 +117,7 @@ struct GroupWriter {
     /// Members that are in `bytes` or were sent.
     defined: u32,
     run: Option<Run>,
-    bytes: Vec<u8>,
+    bytes: [u8; GROUP_RUN_BYTES],
     at: usize,
 }
 
@@ -143,11 +162,11 @@ impl GroupWriter {
     }
 
     fn send(&mut self) {
-        if self.at != 0 {
+        if let Some(runs) = self.bytes.get(..self.at).filter(|runs| !runs.is_empty()) {
             define(&Definition::Group {
                 id: self.id,
                 start: self.start,
-                runs: Runs(&self.bytes[..self.at]),
+                runs: Runs(runs),
             });
         }
         self.start = self.defined;

@@ -26,8 +26,10 @@ pub struct TableAddress {
 /// Keys in an open-addressing table (linear probing, at most half full), values in a slab.
 pub struct HandleTable<T> {
     slots: Vec<Slot>,
-    keys: usize,
+    /// How many keys more the slots have room for.
+    room: usize,
     entries: Vec<Entry<T>>,
+    /// The first entry that nobody has.
     free: u32,
     /// Called when the table has moved in memory.
     moved: fn(TableAddress),
@@ -39,7 +41,7 @@ impl<T: Copy + Default> HandleTable<T> {
     pub const fn new(moved: fn(TableAddress)) -> Self {
         HandleTable {
             slots: Vec::new(),
-            keys: 0,
+            room: 0,
             entries: Vec::new(),
             free: NONE,
             moved,
@@ -53,30 +55,44 @@ impl<T: Copy + Default> HandleTable<T> {
         });
     }
 
-    fn home(&self, key: u64) -> usize {
-        home(key, self.slots.len())
+    /// The slot of this number, counted around.
+    #[inline(always)]
+    fn slot(&mut self, at: usize) -> &mut Slot {
+        let at = at & self.slots.len().wrapping_sub(1);
+        // SAFETY: there are slots wherever one is asked for, a power of two.
+        unsafe { self.slots.get_unchecked_mut(at) }
+    }
+
+    /// The entry of this number.
+    #[inline(always)]
+    fn entry(&mut self, number: u32) -> &mut Entry<T> {
+        // SAFETY: numbers of entries come from slots, from entries and from `free`, which name only
+        // entries that there are; entries are never removed.
+        unsafe { self.entries.get_unchecked_mut(number as usize) }
     }
 
     /// The slot of `key`, or the free one where it belongs. There must be slots.
     #[inline(always)]
-    fn slot(&self, key: u64) -> usize {
+    fn place(&mut self, key: u64) -> usize {
         // At most half of the slots are taken, so that the search ends at a free one.
-        let mask = self.slots.len() - 1;
-        let mut at = self.home(key);
-        while self.slots[at].last != NONE && self.slots[at].key != key {
-            at = (at + 1) & mask;
+        let mut at = home(key, self.slots.len());
+        loop {
+            let slot = self.slot(at);
+            if slot.key == key || slot.last == NONE {
+                return at & (self.slots.len() - 1);
+            }
+            at += 1;
         }
-        at
     }
 
     /// The slot of `key`, if it has values.
     #[inline(always)]
-    fn find(&self, key: u64) -> Option<usize> {
+    fn find(&mut self, key: u64) -> Option<usize> {
         if self.slots.is_empty() {
             return None;
         }
-        let at = self.slot(key);
-        (self.slots[at].last != NONE).then_some(at)
+        let at = self.place(key);
+        (self.slot(at).last != NONE).then_some(at)
     }
 
     /// Adds a value behind those of the same key. Tables grow by doubling and never
@@ -86,50 +102,41 @@ impl<T: Copy + Default> HandleTable<T> {
     /// just written field by field would wait for all of them.
     #[inline(always)]
     pub fn insert(&mut self, key: u64, value: T) {
-        let new = self.entry();
-        self.entries[new as usize].value = value;
-        self.link(key, new);
-    }
-
-    #[inline(never)]
-    fn link(&mut self, key: u64, new: u32) {
-        if self.keys * 2 >= self.slots.len() {
-            self.grow();
-        }
-        let at = self.slot(key);
-        let last = self.slots[at].last;
-        // A key's values are a ring, of which the slot names the last: the first comes behind it.
-        if last == NONE {
-            self.keys += 1;
-            self.entries[new as usize].next = new;
-        } else {
-            self.entries[new as usize].next = self.entries[last as usize].next;
-            self.entries[last as usize].next = new;
-        }
-        self.slots[at] = Slot { key, last: new };
-    }
-
-    #[cold]
-    fn grow(&mut self) {
-        let doubled = (self.slots.len() * 2).max(SLOTS_MIN);
-        // Only slots move: entries keep their numbers, by which slots name them.
-        let old = core::mem::replace(&mut self.slots, vec![FREE; doubled]);
-        for slot in old.into_iter().filter(|slot| slot.last != NONE) {
-            let at = self.slot(slot.key);
-            self.slots[at] = slot;
-        }
-        self.report_moved();
-    }
-
-    /// An entry that nobody has.
-    #[inline(always)]
-    fn entry(&mut self) -> u32 {
         if self.free == NONE {
             self.extend();
         }
-        let entry = self.free;
-        self.free = self.entries[entry as usize].next;
-        entry
+        let new = self.free;
+        let entry = self.entry(new);
+        entry.value = value;
+        self.free = entry.next;
+        if self.room == 0 {
+            self.grow();
+        }
+        let at = self.place(key);
+        let last = self.slot(at).last;
+        // A key's values are a ring, of which the slot names the last: the first comes behind it.
+        let first = if last == NONE {
+            self.room -= 1;
+            new
+        } else {
+            core::mem::replace(&mut self.entry(last).next, new)
+        };
+        self.entry(new).next = first;
+        *self.slot(at) = Slot { key, last: new };
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let doubled = (self.slots.len() * 2).max(SLOTS_MIN);
+        self.room += (doubled - self.slots.len()) / 2;
+        // Only slots move: entries keep their numbers, by which slots name them.
+        let old = core::mem::replace(&mut self.slots, vec![FREE; doubled]);
+        for slot in old.into_iter().filter(|slot| slot.last != NONE) {
+            let at = self.place(slot.key);
+            *self.slot(at) = slot;
+        }
+        self.report_moved();
     }
 
     /// Makes one more entry, which is free.
@@ -149,10 +156,12 @@ impl<T: Copy + Default> HandleTable<T> {
     }
 
     /// The first value of this key.
+    #[inline(always)]
     pub fn get(&mut self, key: u64) -> Option<&mut T> {
         let at = self.find(key)?;
-        let first = self.entries[self.slots[at].last as usize].next;
-        Some(&mut self.entries[first as usize].value)
+        let last = self.slot(at).last;
+        let first = self.entry(last).next;
+        Some(&mut self.entry(first).value)
     }
 
     /// Takes the first value of this key out.
@@ -166,36 +175,42 @@ impl<T: Copy + Default> HandleTable<T> {
     #[inline(always)]
     pub fn look<R>(&mut self, key: u64, work: impl FnOnce(&mut T) -> (R, bool)) -> Option<R> {
         let at = self.find(key)?;
-        let last = self.slots[at].last;
-        let first = self.entries[last as usize].next;
-        let entry = &mut self.entries[first as usize];
+        let last = self.slot(at).last;
+        let first = self.entry(last).next;
+        let free = self.free;
+        let entry = self.entry(first);
         let (result, stays) = work(&mut entry.value);
         if !stays {
-            let next = core::mem::replace(&mut entry.next, self.free);
+            let next = core::mem::replace(&mut entry.next, free);
             self.free = first;
             if first == last {
-                self.keys -= 1;
-                self.close(at);
+                self.room += 1;
+                self.slot(at).last = NONE;
+                if self.slot(at + 1).last != NONE {
+                    self.close(at);
+                }
             } else {
-                self.entries[last as usize].next = next;
+                self.entry(last).next = next;
             }
         }
         Some(result)
     }
 
-    /// Frees a slot and closes the gap.
+    /// Closes the gap that a slot leaves which is free now.
+    #[inline(never)]
     fn close(&mut self, mut gap: usize) {
         let mask = self.slots.len() - 1;
         let mut at = (gap + 1) & mask;
-        while self.slots[at].last != NONE {
-            let home = self.home(self.slots[at].key);
+        while self.slot(at).last != NONE {
+            let slot = *self.slot(at);
+            let home = home(slot.key, self.slots.len());
             // A key may move into the gap unless its home lies behind the gap.
             if (at.wrapping_sub(home) & mask) >= (at.wrapping_sub(gap) & mask) {
-                self.slots[gap] = self.slots[at];
+                *self.slot(gap) = slot;
                 gap = at;
             }
             at = (at + 1) & mask;
         }
-        self.slots[gap] = FREE;
+        *self.slot(gap) = FREE;
     }
 }

@@ -20,26 +20,32 @@ pub fn name_world(text: &mut [u8], application: Comm) -> usize {
     const DIGITS: usize = 8;
 
     let number = crate::resolve::predefined::fortran_number(application) as u32;
-    let mut handle = [0u8; BEFORE.len() + DIGITS];
-    handle[..BEFORE.len()].copy_from_slice(BEFORE);
-    for (place, digit) in handle[BEFORE.len()..].iter_mut().enumerate() {
-        let value = number >> (4 * (DIGITS - 1 - place)) & 0xf;
-        *digit = b"0123456789abcdef"[value as usize];
-    }
+    let names_it = |text: &[u8]| {
+        let digits = text
+            .strip_prefix(BEFORE)
+            .and_then(|rest| rest.get(..DIGITS));
+        let value = digits.and_then(|digits| {
+            let add = |sum: u32, digit: &u8| Some(sum << 4 | char::from(*digit).to_digit(16)?);
+            digits.iter().try_fold(0, add)
+        });
+        value == Some(number)
+    };
 
     // In place: the name is shorter than what it stands for, so that writing never overtakes
     // reading.
     let (mut from, mut to) = (0, 0);
-    while from < text.len() {
-        if text[from..].starts_with(&handle) {
-            text[to..to + NAME.len()].copy_from_slice(NAME);
-            from += handle.len();
-            to += NAME.len();
+    while let Some(&byte) = text.get(from) {
+        let one = [byte];
+        let (new, read) = if text.get(from..).is_some_and(names_it) {
+            (NAME, BEFORE.len() + DIGITS)
         } else {
-            text[to] = text[from];
-            from += 1;
-            to += 1;
+            (&one[..], 1)
+        };
+        for (place, byte) in text.iter_mut().skip(to).zip(new) {
+            *place = *byte;
         }
+        from += read;
+        to += new.len();
     }
     to
 }

@@ -20,6 +20,8 @@ struct Groups {
 }
 
 /// Takes the tool processes out of the group of a process set.
+#[cold]
+#[inline(never)]
 pub fn without_tools(group: &mut Handle) {
     let [application, job] = KEPT_GROUPS
         .each_ref()

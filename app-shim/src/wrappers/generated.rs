@@ -104,46 +104,46 @@ wrap!(92, MPI_Buffer_flush, PMPI_Buffer_flush, (), |call| {  }, |result| {  });
 wrap!(93, MPI_Buffer_iflush, PMPI_Buffer_iflush, (request: *mut Request), |call| {  }, |result| {  });
 wrap!(94, MPI_Cancel, PMPI_Cancel, (request: *mut Request), |call| {  }, |result| {  });
 through!(MPI_Cart_coords, PMPI_Cart_coords, (comm: Comm, rank: c_int, maxdims: c_int, coords: *mut c_int));
-follow!(96, MPI_Cart_create, PMPI_Cart_create, (comm_old: Comm, ndims: c_int, dims: *const c_int, periods: *const c_int, reorder: c_int, comm_cart: *mut Comm), |call| {  } { call.comm_making(); }, |result| { if result == 0 { call.comm_new(comm_old, comm_cart); } });
+follow!(96, MPI_Cart_create, PMPI_Cart_create, (comm_old: Comm, ndims: c_int, dims: *const c_int, periods: *const c_int, reorder: c_int, comm_cart: *mut Comm), |call| {  } { call.comm_making(); }, |result| { if result == 0 { call.comm_new(comm_old, comm_cart); } } {});
 through!(MPI_Cart_get, PMPI_Cart_get, (comm: Comm, maxdims: c_int, dims: *mut c_int, periods: *mut c_int, coords: *mut c_int));
 through!(MPI_Cart_map, PMPI_Cart_map, (comm: Comm, ndims: c_int, dims: *const c_int, periods: *const c_int, newrank: *mut c_int));
 through!(MPI_Cart_rank, PMPI_Cart_rank, (comm: Comm, coords: *const c_int, rank: *mut c_int));
 through!(MPI_Cart_shift, PMPI_Cart_shift, (comm: Comm, direction: c_int, disp: c_int, rank_source: *mut c_int, rank_dest: *mut c_int));
-follow!(101, MPI_Cart_sub, PMPI_Cart_sub, (comm: Comm, remain_dims: *const c_int, newcomm: *mut Comm), |call| { call.needs_everybody(comm);  } { call.comm_making(); }, |result| { if result == 0 { call.comm_new(comm, newcomm); } });
+follow!(101, MPI_Cart_sub, PMPI_Cart_sub, (comm: Comm, remain_dims: *const c_int, newcomm: *mut Comm), |call| { call.needs_everybody(comm);  } { call.comm_making(); }, |result| { if result == 0 { call.comm_new(comm, newcomm); } } {});
 through!(MPI_Cartdim_get, PMPI_Cartdim_get, (comm: Comm, ndims: *mut c_int));
 wrap!(103, MPI_Close_port, PMPI_Close_port, (port_name: *const c_char), |call| {  }, |result| {  });
-follow!(104, MPI_Comm_accept, PMPI_Comm_accept, (port_name: *const c_char, info: Handle, root: c_int, comm: Comm, newcomm: *mut Comm), |call| {  } {  }, |result| { if result == 0 { call.comm_foreign(newcomm); } });
+follow!(104, MPI_Comm_accept, PMPI_Comm_accept, (port_name: *const c_char, info: Handle, root: c_int, comm: Comm, newcomm: *mut Comm), |call| {  } {  }, |result| { if result == 0 { call.comm_foreign(newcomm); } } {});
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(105, MPI_Comm_attach_buffer, PMPI_Comm_attach_buffer, (comm: Comm, buffer: *mut c_void, size: c_int), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(106, MPI_Comm_attach_buffer_c, PMPI_Comm_attach_buffer_c, (comm: Comm, buffer: *mut c_void, size: i64), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
 wrap!(107, MPI_Comm_call_errhandler, PMPI_Comm_call_errhandler, (comm: Comm, errorcode: c_int), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
 through!(MPI_Comm_compare, PMPI_Comm_compare, (comm1: Comm, comm2: Comm, result: *mut c_int));
-follow!(109, MPI_Comm_connect, PMPI_Comm_connect, (port_name: *const c_char, info: Handle, root: c_int, comm: Comm, newcomm: *mut Comm), |call| {  } {  }, |result| { if result == 0 { call.comm_foreign(newcomm); } });
-follow!(110, MPI_Comm_create, PMPI_Comm_create, (comm: Comm, group: Handle, newcomm: *mut Comm), |call| { call.needs_everybody(comm);  } { call.comm_making(); }, |result| { if result == 0 { call.comm_new(comm, newcomm); } });
+follow!(109, MPI_Comm_connect, PMPI_Comm_connect, (port_name: *const c_char, info: Handle, root: c_int, comm: Comm, newcomm: *mut Comm), |call| {  } {  }, |result| { if result == 0 { call.comm_foreign(newcomm); } } {});
+follow!(110, MPI_Comm_create, PMPI_Comm_create, (comm: Comm, group: Handle, newcomm: *mut Comm), |call| { call.needs_everybody(comm);  } { call.comm_making(); }, |result| { if result == 0 { call.comm_new(comm, newcomm); } } {});
 wrap!(111, MPI_Comm_create_errhandler, PMPI_Comm_create_errhandler, (comm_errhandler_fn: HandlerFn, errhandler: *mut Handle), |call| {  }, |result| {  });
-follow!(112, MPI_Comm_create_from_group, PMPI_Comm_create_from_group, (group: Handle, stringtag: *const c_char, info: Handle, errhandler: Handle, newcomm: *mut Comm), |call| {  } { call.comm_making(); }, |result| { if result == 0 { call.comm_group(newcomm); } });
-follow!(113, MPI_Comm_create_group, PMPI_Comm_create_group, (comm: Comm, group: Handle, tag: c_int, newcomm: *mut Comm), |call| {  } { call.comm_making(); }, |result| { if result == 0 { call.comm_new(comm, newcomm); } });
+follow!(112, MPI_Comm_create_from_group, PMPI_Comm_create_from_group, (group: Handle, stringtag: *const c_char, info: Handle, errhandler: Handle, newcomm: *mut Comm), |call| {  } { call.comm_making(); }, |result| { if result == 0 { call.comm_group(newcomm); } } {});
+follow!(113, MPI_Comm_create_group, PMPI_Comm_create_group, (comm: Comm, group: Handle, tag: c_int, newcomm: *mut Comm), |call| {  } { call.comm_making(); }, |result| { if result == 0 { call.comm_apart(comm, newcomm); } } {});
 wrap!(115, MPI_Comm_delete_attr, PMPI_Comm_delete_attr, (comm: Comm, comm_keyval: c_int), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(116, MPI_Comm_detach_buffer, PMPI_Comm_detach_buffer, (comm: Comm, buffer_addr: *mut c_void, size: *mut c_int), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(117, MPI_Comm_detach_buffer_c, PMPI_Comm_detach_buffer_c, (comm: Comm, buffer_addr: *mut c_void, size: *mut i64), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
-follow!(118, MPI_Comm_disconnect, PMPI_Comm_disconnect, (comm: *mut Comm), |call| {  } { let known = call.comm_leaving(comm); }, |result| { if result != 0 { call.comm_stays(known); } });
-follow!(119, MPI_Comm_dup, PMPI_Comm_dup, (comm: Comm, newcomm: *mut Comm), |call| { call.needs_everybody(comm);  } { call.comm_making(); }, |result| { if result == 0 { call.comm_new(comm, newcomm); } });
-follow!(120, MPI_Comm_dup_with_info, PMPI_Comm_dup_with_info, (comm: Comm, info: Handle, newcomm: *mut Comm), |call| { call.needs_everybody(comm);  } { call.comm_making(); }, |result| { if result == 0 { call.comm_new(comm, newcomm); } });
+follow!(118, MPI_Comm_disconnect, PMPI_Comm_disconnect, (comm: *mut Comm), |call| {  } { let known = call.comm_leaving(comm); }, |result| { if result != 0 { call.comm_stays(known); } } {});
+follow!(119, MPI_Comm_dup, PMPI_Comm_dup, (comm: Comm, newcomm: *mut Comm), |call| { call.needs_everybody(comm);  } { call.comm_making(); }, |result| { if result == 0 { call.comm_dup(comm, newcomm); } } {});
+follow!(120, MPI_Comm_dup_with_info, PMPI_Comm_dup_with_info, (comm: Comm, info: Handle, newcomm: *mut Comm), |call| { call.needs_everybody(comm);  } { call.comm_making(); }, |result| { if result == 0 { call.comm_dup(comm, newcomm); } } {});
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(121, MPI_Comm_flush_buffer, PMPI_Comm_flush_buffer, (comm: Comm), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
-follow!(122, MPI_Comm_free, PMPI_Comm_free, (comm: *mut Comm), |call| {  } { let known = call.comm_leaving(comm); }, |result| { if result != 0 { call.comm_stays(known); } });
+follow!(122, MPI_Comm_free, PMPI_Comm_free, (comm: *mut Comm), |call| {  } { let known = call.comm_leaving(comm); }, |result| { if result != 0 { call.comm_stays(known); } } {});
 through!(MPI_Comm_get_errhandler, PMPI_Comm_get_errhandler, (comm: Comm, errhandler: *mut Handle));
 through!(MPI_Comm_get_info, PMPI_Comm_get_info, (comm: Comm, info_used: *mut Handle));
 through!(MPI_Comm_get_name, PMPI_Comm_get_name, (comm: Comm, comm_name: *mut c_char, resultlen: *mut c_int));
 through!(MPI_Comm_group, PMPI_Comm_group, (comm: Comm, group: *mut Handle));
-wrap!(130, MPI_Comm_idup, PMPI_Comm_idup, (comm: Comm, newcomm: *mut Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { call.comm_idup(comm, newcomm, request); } });
-wrap!(131, MPI_Comm_idup_with_info, PMPI_Comm_idup_with_info, (comm: Comm, info: Handle, newcomm: *mut Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { call.comm_idup(comm, newcomm, request); } });
+follow!(130, MPI_Comm_idup, PMPI_Comm_idup, (comm: Comm, newcomm: *mut Comm, request: *mut Request), |call| {  } { call.comm_making(); }, |result| { if result == 0 { call.comm_idup(comm, newcomm); } } { if result == 0 { call.post_coll(comm, None, 0, 0, request); } });
+follow!(131, MPI_Comm_idup_with_info, PMPI_Comm_idup_with_info, (comm: Comm, info: Handle, newcomm: *mut Comm, request: *mut Request), |call| {  } { call.comm_making(); }, |result| { if result == 0 { call.comm_idup(comm, newcomm); } } { if result == 0 { call.post_coll(comm, None, 0, 0, request); } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(132, MPI_Comm_iflush_buffer, PMPI_Comm_iflush_buffer, (comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
-follow!(133, MPI_Comm_join, PMPI_Comm_join, (fd: c_int, intercomm: *mut Comm), |call| {  } {  }, |result| { if result == 0 { call.comm_foreign(intercomm); } });
+follow!(133, MPI_Comm_join, PMPI_Comm_join, (fd: c_int, intercomm: *mut Comm), |call| {  } {  }, |result| { if result == 0 { call.comm_foreign(intercomm); } } {});
 through!(MPI_Comm_rank, PMPI_Comm_rank, (comm: Comm, rank: *mut c_int));
 through!(MPI_Comm_remote_group, PMPI_Comm_remote_group, (comm: Comm, group: *mut Handle));
 through!(MPI_Comm_remote_size, PMPI_Comm_remote_size, (comm: Comm, size: *mut c_int));
@@ -152,14 +152,14 @@ wrap!(138, MPI_Comm_set_errhandler, PMPI_Comm_set_errhandler, (comm: Comm, errha
 wrap!(139, MPI_Comm_set_info, PMPI_Comm_set_info, (comm: Comm, info: Handle), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
 wrap!(140, MPI_Comm_set_name, PMPI_Comm_set_name, (comm: Comm, comm_name: *const c_char), |call| {  }, |result| { if result == 0 { call.comm_name(comm, comm_name); } });
 through!(MPI_Comm_size, PMPI_Comm_size, (comm: Comm, size: *mut c_int));
-follow!(142, MPI_Comm_spawn, PMPI_Comm_spawn, (command: *const c_char, argv: *mut *mut c_char, maxprocs: c_int, info: Handle, root: c_int, comm: Comm, intercomm: *mut Comm, array_of_errcodes: *mut c_int), |call| {  } {  }, |result| { if result == 0 { call.comm_foreign(intercomm); } });
-follow!(143, MPI_Comm_spawn_multiple, PMPI_Comm_spawn_multiple, (count: c_int, array_of_commands: *mut *mut c_char, array_of_argv: *mut *mut *mut c_char, array_of_maxprocs: *const c_int, array_of_info: *const Handle, root: c_int, comm: Comm, intercomm: *mut Comm, array_of_errcodes: *mut c_int), |call| {  } {  }, |result| { if result == 0 { call.comm_foreign(intercomm); } });
-follow!(144, MPI_Comm_split, PMPI_Comm_split, (comm: Comm, color: c_int, key: c_int, newcomm: *mut Comm), |call| { call.needs_everybody(comm);  } { call.comm_making(); }, |result| { if result == 0 { call.comm_new(comm, newcomm); } });
-follow!(145, MPI_Comm_split_type, PMPI_Comm_split_type, (comm: Comm, split_type: c_int, key: c_int, info: Handle, newcomm: *mut Comm), |call| { call.needs_everybody(comm);  } { call.comm_making(); }, |result| { if result == 0 { call.comm_new(comm, newcomm); } });
+follow!(142, MPI_Comm_spawn, PMPI_Comm_spawn, (command: *const c_char, argv: *mut *mut c_char, maxprocs: c_int, info: Handle, root: c_int, comm: Comm, intercomm: *mut Comm, array_of_errcodes: *mut c_int), |call| {  } {  }, |result| { if result == 0 { call.comm_foreign(intercomm); } } {});
+follow!(143, MPI_Comm_spawn_multiple, PMPI_Comm_spawn_multiple, (count: c_int, array_of_commands: *mut *mut c_char, array_of_argv: *mut *mut *mut c_char, array_of_maxprocs: *const c_int, array_of_info: *const Handle, root: c_int, comm: Comm, intercomm: *mut Comm, array_of_errcodes: *mut c_int), |call| {  } {  }, |result| { if result == 0 { call.comm_foreign(intercomm); } } {});
+follow!(144, MPI_Comm_split, PMPI_Comm_split, (comm: Comm, color: c_int, key: c_int, newcomm: *mut Comm), |call| { call.needs_everybody(comm);  } { call.comm_making(); }, |result| { if result == 0 { call.comm_new(comm, newcomm); } } {});
+follow!(145, MPI_Comm_split_type, PMPI_Comm_split_type, (comm: Comm, split_type: c_int, key: c_int, info: Handle, newcomm: *mut Comm), |call| { call.needs_everybody(comm);  } { call.comm_making(); }, |result| { if result == 0 { call.comm_new(comm, newcomm); } } {});
 through!(MPI_Comm_test_inter, PMPI_Comm_test_inter, (comm: Comm, flag: *mut c_int));
 wrap!(147, MPI_Compare_and_swap, PMPI_Compare_and_swap, (origin_addr: *const c_void, compare_addr: *const c_void, result_addr: *mut c_void, datatype: Datatype, target_rank: c_int, target_disp: i64, win: Handle), |call| {  }, |result| {  });
-follow!(149, MPI_Dist_graph_create, PMPI_Dist_graph_create, (comm_old: Comm, n: c_int, sources: *const c_int, degrees: *const c_int, destinations: *const c_int, weights: *const c_int, info: Handle, reorder: c_int, comm_dist_graph: *mut Comm), |call| {  } { call.comm_making(); }, |result| { if result == 0 { call.comm_new(comm_old, comm_dist_graph); } });
-follow!(150, MPI_Dist_graph_create_adjacent, PMPI_Dist_graph_create_adjacent, (comm_old: Comm, indegree: c_int, sources: *const c_int, sourceweights: *const c_int, outdegree: c_int, destinations: *const c_int, destweights: *const c_int, info: Handle, reorder: c_int, comm_dist_graph: *mut Comm), |call| {  } { call.comm_making(); }, |result| { if result == 0 { call.comm_new(comm_old, comm_dist_graph); } });
+follow!(149, MPI_Dist_graph_create, PMPI_Dist_graph_create, (comm_old: Comm, n: c_int, sources: *const c_int, degrees: *const c_int, destinations: *const c_int, weights: *const c_int, info: Handle, reorder: c_int, comm_dist_graph: *mut Comm), |call| {  } { call.comm_making(); }, |result| { if result == 0 { call.comm_new(comm_old, comm_dist_graph); } } {});
+follow!(150, MPI_Dist_graph_create_adjacent, PMPI_Dist_graph_create_adjacent, (comm_old: Comm, indegree: c_int, sources: *const c_int, sourceweights: *const c_int, outdegree: c_int, destinations: *const c_int, destweights: *const c_int, info: Handle, reorder: c_int, comm_dist_graph: *mut Comm), |call| {  } { call.comm_making(); }, |result| { if result == 0 { call.comm_new(comm_old, comm_dist_graph); } } {});
 through!(MPI_Dist_graph_neighbors, PMPI_Dist_graph_neighbors, (comm: Comm, maxindegree: c_int, sources: *mut c_int, sourceweights: *mut c_int, maxoutdegree: c_int, destinations: *mut c_int, destweights: *mut c_int));
 through!(MPI_Dist_graph_neighbors_count, PMPI_Dist_graph_neighbors_count, (comm: Comm, indegree: *mut c_int, outdegree: *mut c_int, weighted: *mut c_int));
 wrap!(153, MPI_Errhandler_create, PMPI_Errhandler_create, (comm_errhandler_fn: HandlerFn, errhandler: *mut Handle), |call| {  }, |result| {  });
@@ -305,7 +305,7 @@ wrap!(260, MPI_Get_accumulate, PMPI_Get_accumulate, (origin_addr: *const c_void,
 wrap!(261, MPI_Get_accumulate_c, PMPI_Get_accumulate_c, (origin_addr: *const c_void, origin_count: i64, origin_datatype: Datatype, result_addr: *mut c_void, result_count: i64, result_datatype: Datatype, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: Datatype, op: Handle, win: Handle), |call| {  }, |result| {  });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(263, MPI_Get_c, PMPI_Get_c, (origin_addr: *mut c_void, origin_count: i64, origin_datatype: Datatype, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: Datatype, win: Handle), |call| {  }, |result| {  });
-follow!(273, MPI_Graph_create, PMPI_Graph_create, (comm_old: Comm, nnodes: c_int, indx: *const c_int, edges: *const c_int, reorder: c_int, comm_graph: *mut Comm), |call| {  } { call.comm_making(); }, |result| { if result == 0 { call.comm_new(comm_old, comm_graph); } });
+follow!(273, MPI_Graph_create, PMPI_Graph_create, (comm_old: Comm, nnodes: c_int, indx: *const c_int, edges: *const c_int, reorder: c_int, comm_graph: *mut Comm), |call| {  } { call.comm_making(); }, |result| { if result == 0 { call.comm_new(comm_old, comm_graph); } } {});
 through!(MPI_Graph_get, PMPI_Graph_get, (comm: Comm, maxindex: c_int, maxedges: c_int, indx: *mut c_int, edges: *mut c_int));
 through!(MPI_Graph_map, PMPI_Graph_map, (comm: Comm, nnodes: c_int, indx: *const c_int, edges: *const c_int, newrank: *mut c_int));
 through!(MPI_Graph_neighbors, PMPI_Graph_neighbors, (comm: Comm, rank: c_int, maxneighbors: c_int, neighbors: *mut c_int));
@@ -379,9 +379,9 @@ wrap!(331, MPI_Info_delete, PMPI_Info_delete, (info: Handle, key: *const c_char)
 wrap!(332, MPI_Info_dup, PMPI_Info_dup, (info: Handle, newinfo: *mut Handle), |call| {  }, |result| {  });
 wrap!(333, MPI_Info_free, PMPI_Info_free, (info: *mut Handle), |call| {  }, |result| {  });
 wrap!(339, MPI_Info_set, PMPI_Info_set, (info: Handle, key: *const c_char, value: *const c_char), |call| {  }, |result| {  });
-follow!(341, MPI_Intercomm_create, PMPI_Intercomm_create, (local_comm: Comm, local_leader: c_int, peer_comm: Comm, remote_leader: c_int, tag: c_int, newintercomm: *mut Comm), |call| {  } { call.comm_making(); }, |result| { if result == 0 { call.comm_new(local_comm, newintercomm); } });
-follow!(342, MPI_Intercomm_create_from_groups, PMPI_Intercomm_create_from_groups, (local_group: Handle, local_leader: c_int, remote_group: Handle, remote_leader: c_int, stringtag: *const c_char, info: Handle, errhandler: Handle, newintercomm: *mut Comm), |call| {  } { call.comm_making(); }, |result| { if result == 0 { call.comm_group(newintercomm); } });
-follow!(343, MPI_Intercomm_merge, PMPI_Intercomm_merge, (intercomm: Comm, high: c_int, newintracomm: *mut Comm), |call| {  } { call.comm_making(); }, |result| { if result == 0 { call.comm_new(intercomm, newintracomm); } });
+follow!(341, MPI_Intercomm_create, PMPI_Intercomm_create, (local_comm: Comm, local_leader: c_int, peer_comm: Comm, remote_leader: c_int, tag: c_int, newintercomm: *mut Comm), |call| {  } { call.comm_making(); }, |result| { if result == 0 { call.comm_new(local_comm, newintercomm); } } {});
+follow!(342, MPI_Intercomm_create_from_groups, PMPI_Intercomm_create_from_groups, (local_group: Handle, local_leader: c_int, remote_group: Handle, remote_leader: c_int, stringtag: *const c_char, info: Handle, errhandler: Handle, newintercomm: *mut Comm), |call| {  } { call.comm_making(); }, |result| { if result == 0 { call.comm_group(newintercomm); } } {});
+follow!(343, MPI_Intercomm_merge, PMPI_Intercomm_merge, (intercomm: Comm, high: c_int, newintracomm: *mut Comm), |call| {  } { call.comm_making(); }, |result| { if result == 0 { call.comm_new(intercomm, newintracomm); } } {});
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(344, MPI_Irecv_c, PMPI_Irecv_c, (buf: *mut c_void, count: i64, datatype: Datatype, source: c_int, tag: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { call.post_recv(count.into(), datatype, source, tag, comm, request); } });
 wrap!(345, MPI_Ireduce, PMPI_Ireduce, (sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: Datatype, op: Handle, root: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = if call.is_passive(root) { 0 } else { call.bytes(sendbuf, count.into(), datatype) }; let bytes_in = if call.is_root(root, comm) { call.bytes(recvbuf, count.into(), datatype) } else { 0 }; call.post_coll(comm, Some(root), bytes_out, bytes_in, request); } });
@@ -707,4 +707,4 @@ wrap!(623, MPIX_Comm_agree, PMPIX_Comm_agree, (comm: Comm, flag: *mut c_int), |c
 wrap!(624, MPIX_Comm_failure_ack, PMPIX_Comm_failure_ack, (comm: Comm), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
 wrap!(625, MPIX_Comm_failure_get_acked, PMPIX_Comm_failure_get_acked, (comm: Comm, failedgrp: *mut Handle), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
 wrap!(626, MPIX_Comm_revoke, PMPIX_Comm_revoke, (comm: Comm), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
-follow!(627, MPIX_Comm_shrink, PMPIX_Comm_shrink, (comm: Comm, newcomm: *mut Comm), |call| {  } { call.comm_making(); }, |result| { if result == 0 { call.comm_new(comm, newcomm); } });
+follow!(627, MPIX_Comm_shrink, PMPIX_Comm_shrink, (comm: Comm, newcomm: *mut Comm), |call| {  } { call.comm_making(); }, |result| { if result == 0 { call.comm_apart(comm, newcomm); } } {});

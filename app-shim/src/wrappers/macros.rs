@@ -29,15 +29,16 @@ pub(crate) use wrap;
 /// of a communicator take part in what its hooks do: inside another call (from a callback, or from
 /// MPI itself), too, and after a call that never returned because a handler left it by a jump.
 ///
-/// What it needs of others is noted for an outermost call alone: inside another one, that one's
-/// needs are what the application waits for.
+/// What it needs of others, and the request that it makes, are noted for an outermost call alone:
+/// inside another one, that one's needs are what the application waits for.
 macro_rules! follow {
     ($index:literal, $name:ident, $pname:ident, ($($arg:ident: $type:ty),*),
-     |$call:ident| { $($needs:tt)* } { $($before:tt)* }, |$result:ident| { $($after:tt)* }) => {
+     |$call:ident| { $($needs:tt)* } { $($before:tt)* },
+     |$result:ident| { $($after:tt)* } { $($noted:tt)* }) => {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
             crate::wrappers::macros::exported!($name, ($($arg: $type),*), $index,
-                |$call| { $($needs)* $($before)* }, |$result| { $($after)* },
+                |$call| { $($needs)* $($before)* }, |$result| { $($after)* $($noted)* },
                 |real| {
                     crate::wrappers::macros::inside!(real, ($($arg),*), $index,
                         |$call| { $($before)* }, |$result| { $($after)* })
@@ -46,7 +47,7 @@ macro_rules! follow {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $pname($($arg: $type),*) -> c_int {
             crate::wrappers::macros::exported!($pname, ($($arg: $type),*), $index,
-                |$call| { $($needs)* $($before)* }, |$result| { $($after)* },
+                |$call| { $($needs)* $($before)* }, |$result| { $($after)* $($noted)* },
                 |real| {
                     crate::wrappers::macros::inside!(real, ($($arg),*), $index,
                         |$call| { $($before)* }, |$result| { $($after)* })

@@ -46,6 +46,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         let mut entries = match patiently(&job, async || client.clone().audit(request).await).await
         {
             Ok(entries) => entries,
+            // The gateway leaves with the job: that is the end of the log, and no failure.
             Err(_) if args.follow && job.has_ended() => return Ok(Outcome::Done),
             Err(error) => return Err(error.into()),
         };

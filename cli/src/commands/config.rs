@@ -32,6 +32,8 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let effective = invivo_config::effective(&args.flags)?;
     let rows = effective.rows();
+    // All paths are listed, also of files that are not there: a user wants to know where to put
+    // one.
     let paths = if args.flags.no_config {
         Vec::new()
     } else {

@@ -187,6 +187,7 @@ pub(super) fn acknowledged(reply: &CommandReply) -> Outcome {
 /// What can be done next.
 fn next(order: Order, reply: &CommandReply) -> String {
     match order {
+        // Nothing was done, so there is nothing to undo.
         _ if reply.done == 0 => String::new(),
         Order::Pause { .. } | Order::Hold { .. } => format!(
             "; to go on: invivo resume (or in {} by itself)",
@@ -198,6 +199,10 @@ fn next(order: Order, reply: &CommandReply) -> String {
         | Order::Reset
         | Order::Record { on: true }
         | Order::Window { .. }
-        | Order::Strategy { .. } => String::new(),
+        | Order::Strategy { .. }
+        | Order::Analyses { on: true, .. } => String::new(),
+        Order::Analyses { these, on: false } => {
+            format!("; to switch on again: invivo analyses on {these}")
+        }
     }
 }

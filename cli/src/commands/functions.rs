@@ -4,7 +4,7 @@ use super::target::Target;
 use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
 use invivo_grpc::v1;
-use invivo_report::{coverage, functions};
+use invivo_report::{analyses, coverage, functions};
 
 /// Options of `invivo functions`.
 #[derive(Clone, Debug, clap::Args)]
@@ -25,6 +25,7 @@ pub struct Args {
     target: Target,
 }
 
+// About a screen; programs get as many rows as the gateway gives.
 const ROWS_TEXT: u32 = 40;
 
 /// Shows the MPI function table.
@@ -55,6 +56,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
             ));
         }
         text.push('\n');
+        text.push_str(&analyses::notes(reply.analysis.as_ref()));
         text.push_str(&coverage::text(&reply.coverage.unwrap_or_default()));
         print(&text)?;
     }

@@ -61,6 +61,7 @@ fn row((path, connect): &(PathBuf, Connect)) -> Row<'_> {
         job: &connect.job,
         pid: connect.pid,
         host: &connect.host,
+        // A state directory on a shared file system holds the jobs of all hosts.
         here: connect.liveness() != Liveness::Elsewhere,
         started_unix: connect.started_unix,
         command: &connect.command,

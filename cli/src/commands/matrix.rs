@@ -4,7 +4,7 @@ use super::target::Target;
 use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
 use invivo_grpc::v1;
-use invivo_report::{coverage, matrix};
+use invivo_report::{analyses, coverage, matrix};
 
 /// Options of `invivo matrix`.
 #[derive(Clone, Debug, clap::Args)]
@@ -40,7 +40,8 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         print_json(&reply)?;
     } else {
         let coverage = coverage::text(&reply.coverage.clone().unwrap_or_default());
-        print(&format!("{}\n{coverage}", matrix::text(&reply)))?;
+        let notes = analyses::notes(reply.analysis.as_ref());
+        print(&format!("{}\n{notes}{coverage}", matrix::text(&reply)))?;
     }
     Ok(Outcome::Done)
 }

@@ -5,7 +5,7 @@ use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
 use crate::view::messages;
 use invivo_grpc::v1;
-use invivo_report::coverage;
+use invivo_report::{analyses, coverage};
 
 /// Options of `invivo messages`.
 #[derive(Clone, Debug, clap::Args)]
@@ -31,7 +31,8 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         print_json(&reply)?;
     } else {
         let coverage = coverage::text(&reply.coverage.clone().unwrap_or_default());
-        print(&format!("{}\n{coverage}", messages::text(&reply)))?;
+        let notes = analyses::notes(reply.analysis.as_ref());
+        print(&format!("{}\n{notes}{coverage}", messages::text(&reply)))?;
     }
     Ok(Outcome::Done)
 }

@@ -19,6 +19,7 @@ pub struct Progress {
 impl Progress {
     /// Shows `what` after a moment, with the time gone and, if it is known, the time that it takes.
     pub fn show(what: &str, length: Option<Duration>) -> Progress {
+        // A log file would fill with lines that were meant to replace each other.
         if !std::io::stderr().is_terminal() {
             return Progress { task: None };
         }

@@ -77,6 +77,7 @@ async fn window(target: &Target, length: Time) -> anyhow::Result<Outcome> {
     };
 
     let progress = Progress::show("recording", Some(length.0));
+    // Acknowledged only behind the window's end, when all of its records have been taken.
     let reply = steer::give(order, &job, &client).await;
     progress.end().await;
     let reply = reply?;

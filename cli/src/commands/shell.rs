@@ -46,6 +46,7 @@ pub fn completions(args: &CompletionsArgs, mut command: clap::Command) -> anyhow
         Kind::Zsh => Shell::Zsh,
         Kind::Fish => Shell::Fish,
     };
+    // Into memory first: clap panics where writing fails, and a closed pipe is no fault.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, "invivo", &mut script);
     print(&String::from_utf8(script)?)?;

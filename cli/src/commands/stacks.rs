@@ -40,6 +40,7 @@ struct Ranges(Vec<(u32, u32)>);
 fn ranges(text: &str) -> Result<Ranges, String> {
     let wrong = |what: &str| format!("'{what}' is no rank and no range of ranks such as 0-3");
     let range = |what: &str| -> Result<(u32, u32), String> {
+        // A single rank is a range of one.
         let (first, last) = what.split_once('-').unwrap_or((what, what));
         let number = |text: &str| text.trim().parse::<u32>().map_err(|_| wrong(what));
         let (first, last) = (number(first)?, number(last)?);

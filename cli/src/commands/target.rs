@@ -68,6 +68,7 @@ impl Target {
 
     fn find_with(&self, tell: fn(&Jobs)) -> anyhow::Result<Job> {
         if let Some(path) = &self.connect {
+            // A file that was named counts wherever it lies: it may be a copy from another host.
             return named(path, self.job.as_deref());
         }
         let jobs = invivo_jobdir::jobs()?;

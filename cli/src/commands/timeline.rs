@@ -46,6 +46,7 @@ pub struct Args {
 fn seconds(text: &str) -> Result<Time, String> {
     let with_unit = text
         .parse::<f64>()
+        // Fractions of a second become whole milliseconds, which times are read in.
         .map(|seconds| format!("{}ms", (seconds * 1e3).round()));
     Time::parse(with_unit.as_deref().unwrap_or(text))
 }
@@ -70,6 +71,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         if args.target.json {
             print_json(&page)?;
         }
+        // Page by page as they come: the gateway never holds the whole timeline.
         gathered.add(&page);
     }
 

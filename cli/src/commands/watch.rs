@@ -44,6 +44,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let (job, client) = args.target.client(Scope::View)?;
     let request = WatchRequest {
         interval_ns: interval.ns(),
+        // For the share of time in MPI and the heaviest function, which the line shows.
         functions: true,
     };
     let mut screen = Screen::new(args.target.json);
@@ -75,6 +76,8 @@ async fn open(
     loop {
         match client.clone().watch(request).await {
             Ok(stream) => return Ok(Some(stream.into_inner())),
+            // Before the kind of error matters: a gateway that leaves with its job may fail in any
+            // way.
             Err(_) if job.has_ended() => return Ok(None),
             Err(status) if status.code() != Code::Unavailable || Instant::now() >= deadline => {
                 return Err(explained(job, &status).into());
@@ -144,6 +147,7 @@ impl Screen {
 fn width() -> usize {
     let columns = rustix::termios::tcgetwinsize(std::io::stdout()).map_or(0, |size| size.ws_col);
     if columns == 0 {
+        // The usual 80 columns, one of them free.
         79
     } else {
         usize::from(columns) - 1
@@ -152,6 +156,7 @@ fn width() -> usize {
 
 fn cut(line: &str, width: usize) -> &str {
     line.char_indices()
+        // By characters: a cut inside of one would be no text any more.
         .nth(width)
         .map_or(line, |(end, _)| &line[..end])
 }

@@ -25,6 +25,7 @@ struct Before {
 pub fn check(steps: &[Step]) -> Result<(), Wrong> {
     let number = count(steps);
     if number > STEPS_MAX {
+        // No single step is to blame: the sum is too large, so the first one is named.
         let line = steps.first().map_or(1, |step| step.line);
         let what = format!(
             "the session would carry out {number} steps, at most {STEPS_MAX} are; loop less often"
@@ -37,6 +38,7 @@ pub fn check(steps: &[Step]) -> Result<(), Wrong> {
 /// Steps that are carried out, rounds counted.
 fn count(steps: &[Step]) -> u64 {
     let one = |step: &Step| match &step.action {
+        // Saturating: nested loops of a hostile file multiply beyond any integer.
         Action::Loop { times, steps } => u64::from(*times).saturating_mul(count(steps)),
         _ => 1,
     };
@@ -48,6 +50,7 @@ fn walk(steps: &[Step], before: &mut Before) -> Result<(), Wrong> {
         let wrong = |what: String| Err((step.line, what));
         let wait_for_end = matches!(step.action, Action::Wait(Wait::JobEnd));
         let wait_for_time = matches!(step.action, Action::Wait(Wait::Time(_)));
+        // Behind the end only time can pass: everything else would need an answer from the job.
         if let Some(line) = before.over
             && !wait_for_time
             && !matches!(step.action, Action::Loop { .. })

@@ -62,6 +62,7 @@ pub struct Comparison {
 
 impl Display for Comparison {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        // As the file spells it, so that a message quotes what the user wrote.
         let sign = Op::ALL
             .iter()
             .find(|(_, op)| *op == self.op)
@@ -107,6 +108,7 @@ impl Comparison {
 /// # Errors
 /// What it should look like.
 pub fn value_in(unit: Unit, text: &str) -> Result<f64, String> {
+    // Rust also reads `inf` and `nan`, with which every comparison or none would hold.
     if let Some(number) = text.parse::<f64>().ok().filter(|number| number.is_finite()) {
         return Ok(number);
     }

@@ -54,7 +54,7 @@ pub enum Answer {
     Functions {
         /// The tables.
         #[serde(flatten)]
-        table: FunctionsReply,
+        table: Box<FunctionsReply>,
         /// For the time that they are about.
         status: JobStatus,
     },
@@ -278,6 +278,7 @@ impl Field {
             Part {
                 function: Some(_), ..
             } => &[Kind::Functions],
+            // Where several answers have the field the first counts: a status is the smallest.
             _ => &[Kind::Status, Kind::Functions, Kind::Matrix, Kind::Buffers],
         };
         kinds

@@ -31,6 +31,7 @@ impl Ending {
         match self {
             Ending::Passed => 0,
             Ending::Failed => 1,
+            // 2 is the status of a file that is no session.
             Ending::TimedOut | Ending::Gone => 3,
             // As a shell says it of SIGINT.
             Ending::Interrupted => 130,

@@ -9,15 +9,16 @@ use super::script::{Action, STATES, Script, State, Step, TIMEOUT_DEFAULT, Wait};
 use comparison::COMPARISON_KEYS;
 use invivo_config::toml_file::{FileError, Source, get};
 use invivo_config::{Time, Value};
+use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::order::{LEASE_DEFAULT_NS, Order};
 use reader::{Read, Reader, Spot};
 use std::time::Duration;
 use toml::de::{DeTable, DeValue};
 
 /// What a step can do, each a key of it.
-pub(super) const ACTIONS: [&str; 11] = [
-    "wait", "pause", "resume", "hold", "reset", "record", "strategy", "query", "assert", "loop",
-    "shutdown",
+pub(super) const ACTIONS: [&str; 12] = [
+    "wait", "pause", "resume", "hold", "reset", "record", "strategy", "analyses", "query",
+    "assert", "loop", "shutdown",
 ];
 
 /// Reads a session and checks that it makes sense.
@@ -77,6 +78,7 @@ impl Reader<'_> {
             );
             return Err(self.error(&step.span(), what));
         };
+        // TOML tables have no order, so two actions in one step could run either way.
         if let Some((other, _)) = actions.next() {
             let what = format!(
                 "a step does one thing: make `{}` a step of its own",
@@ -103,6 +105,7 @@ impl Reader<'_> {
             Some((_, time)) => Some(time),
             // A loop takes as long as its steps.
             None if matches!(action, Action::Loop { .. }) => None,
+            // A wait of an hour is no step that hangs: the time that it must take comes on top.
             None => Some(timeout_default.saturating_add(length)),
         };
         Ok(Step {
@@ -134,6 +137,7 @@ impl Reader<'_> {
             "strategy" => Action::Order(Order::Strategy {
                 strategy: self.parsed(value, key, Value::parse)?,
             }),
+            "analyses" => Action::Order(self.analyses(value)?),
             "query" => Action::Query(self.choice(
                 value,
                 "query",
@@ -207,6 +211,21 @@ impl Reader<'_> {
         }
     }
 
+    fn analyses(&self, value: Spot<'_, '_>) -> Read<Order> {
+        let wanted = "{ on = \"messages\" } or { off = \"matrix\" }";
+        let table = self.table(value, "analyses", wanted)?;
+        self.known(table, "key of analyses", &["on", "off"])?;
+        let (names, on) = match (get(table, "on"), get(table, "off")) {
+            (Some(names), None) => (names, true),
+            (None, Some(names)) => (names, false),
+            _ => return Err(self.wrong(value, "analyses", wanted)),
+        };
+        let key = if on { "on" } else { "off" };
+        let these: AnalysisSet = self.parsed(names, key, Value::parse)?;
+        let checked = Order::Analyses { these, on }.checked();
+        checked.map_err(|refused| self.error(&names.span(), refused.to_string()))
+    }
+
     fn wait(&self, value: Spot<'_, '_>) -> Read<Wait> {
         if value.get_ref().as_str() == Some("job-end") {
             return Ok(Wait::JobEnd);
@@ -233,6 +252,7 @@ impl Reader<'_> {
         keys.push("state");
         self.known(table, "key of waiting", &keys)?;
         let comparison = self.comparison(value, table)?;
+        // A wait has no query before it, so the field itself says which answer to watch.
         let kind = Field::kind(&comparison.field, &comparison.part).ok_or_else(|| {
             let what = format!(
                 "`{}` is of the whole job: it has no part as this asks for",

@@ -67,6 +67,7 @@ async fn interruption() {
         signal(SignalKind::interrupt()),
         signal(SignalKind::terminate()),
     );
+    // Without handlers the signals still end the process, but skip the clean-up.
     let (Ok(mut interrupt), Ok(mut terminate)) = signals else {
         return std::future::pending().await;
     };
@@ -91,6 +92,8 @@ impl<L: Listener> Session<'_, L> {
                         Ok(ended) => ended?,
                         Err(time) => {
                             let late = late(time, "");
+                            // A loop that is late has no result of its own yet; its steps have
+                            // theirs.
                             self.note(step, &number, rounds, Instant::now() - time, Err(late))?;
                         }
                     }
@@ -144,6 +147,7 @@ impl<L: Listener> Session<'_, L> {
             Err(trouble) => (trouble.ending, trouble.detail, trouble.answer),
         };
         let bytes = answer.as_ref().map_or(0, |answer| answer.get().len());
+        // An answer that does not fit is left out alone: later, smaller ones may still fit.
         let fits = self.answers_bytes + bytes <= ANSWERS_BYTES_MAX;
         self.answers_bytes += if fits { bytes } else { 0 };
         let result = StepResult {
@@ -175,6 +179,7 @@ impl<L: Listener> Session<'_, L> {
         if !self.standing {
             return None;
         }
+        // Bounded, because the gate opens by itself when the lease is over.
         let resumed = timeout(
             CLEANUP_TIME,
             steer::give(Order::Resume, self.job, &self.client),

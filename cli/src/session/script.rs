@@ -172,6 +172,9 @@ impl Display for Action {
                 write!(f, "record for {}", plain(Duration::from_nanos(*length_ns)))
             }
             Action::Order(Order::Strategy { strategy }) => write!(f, "keep by {strategy}"),
+            Action::Order(Order::Analyses { these, on }) => {
+                write!(f, "switch {these} {}", if *on { "on" } else { "off" })
+            }
             Action::Order(order) => f.write_str(order.name()),
             Action::Query(kind) => write!(f, "query {}", kind.name()),
             Action::Assert(comparison) => write!(f, "assert {comparison}"),
@@ -217,6 +220,7 @@ fn planned<'a>(steps: &'a [Step], above: &str) -> Vec<Planned<'a>> {
             does: step.action.to_string(),
             timeout_ns: step
                 .timeout
+                // u64 nanoseconds are 584 years: longer times need no exact number.
                 .map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)),
             steps: match &step.action {
                 Action::Loop { steps, .. } => planned(steps, &number),

@@ -8,8 +8,11 @@ use super::script::{Action, State, Wait, plain};
 use crate::client::{CallError, patiently};
 use crate::steer;
 use crate::view::command::{complete, failures};
-use invivo_grpc::v1::{BuffersRequest, FunctionsRequest, MatrixRequest, StatusRequest};
+use invivo_grpc::v1::{
+    AnalysisStatus, BuffersRequest, FunctionsRequest, MatrixRequest, StatusRequest,
+};
 use invivo_proto::control::order::Order;
+use invivo_report::analyses;
 use invivo_report::status::states;
 use invivo_report::units::counted;
 use serde::Serialize;
@@ -75,6 +78,7 @@ impl<L> Session<'_, L> {
                 self.wait_until(*kind, comparison, seen).await
             }
             Action::Wait(Wait::JobEnd) => {
+                // A look at the job's files, which costs the job nothing.
                 while !self.job.has_ended() {
                     sleep(POLL_INTERVAL).await;
                 }
@@ -87,6 +91,8 @@ impl<L> Session<'_, L> {
                     detail: summary(&answer),
                     answer: raw(&answer),
                 };
+                // Assertions compare with this answer and ask nothing, so that several of them
+                // judge one moment.
                 self.last = Some((*kind, answer));
                 Ok(done)
             }
@@ -112,6 +118,7 @@ impl<L> Session<'_, L> {
                 ..Trouble::new(Ending::Failed, detail)
             });
         }
+        // Only when every rank has acknowledged: after a partial resume some still stand.
         self.standing &= order != Order::Resume;
         Ok(Passed {
             detail: steer::sentence(order, &reply),
@@ -192,6 +199,7 @@ impl<L> Session<'_, L> {
                     patiently(self.job, async || client().buffers(BuffersRequest {}).await).await?;
                 return Ok(Answer::Buffers(Box::new(reply)));
             }
+            // The table alone does not say how long the time is that it covers.
             let status =
                 patiently(self.job, async || client().status(StatusRequest {}).await).await?;
             if kind == Kind::Status {
@@ -203,7 +211,7 @@ impl<L> Session<'_, L> {
             };
             let table = patiently(self.job, async || client().functions(request).await).await?;
             Ok(Answer::Functions {
-                table,
+                table: Box::new(table),
                 status: status.status.unwrap_or_default(),
             })
         };
@@ -212,6 +220,8 @@ impl<L> Session<'_, L> {
 
     /// A call was not answered, or the answer was no.
     fn trouble(&self, error: &CallError) -> Trouble {
+        // self.job.has_ended(); || A job that ends while it is queried is gone, whatever the
+        // gateway said last.
         let gone = error.unreachable || self.job.has_ended();
         let ending = if gone { Ending::Gone } else { Ending::Failed };
         Trouble::new(ending, error.to_string())
@@ -233,6 +243,12 @@ fn number_of(kind: Kind, comparison: &Comparison, number: f64) -> String {
     field.map_or_else(|| number.to_string(), |field| shown(field.unit, number))
 }
 
+/// That an answer misses calls, as its analysis was off; nothing where it was not.
+fn off(analysis: Option<&AnalysisStatus>) -> String {
+    let sentences = analysis.map(analyses::sentences).unwrap_or_default();
+    sentences.iter().map(|one| format!("; {one}")).collect()
+}
+
 /// An answer in a few words.
 fn summary(answer: &Answer) -> String {
     match answer {
@@ -243,9 +259,13 @@ fn summary(answer: &Answer) -> String {
         Answer::Functions { table, .. } => {
             let calls = table.rows.iter().map(|row| row.calls).sum();
             let functions = counted(table.rows.len() as u64, "function");
-            format!("{} of {functions}", counted(calls, "call"))
+            let off = off(table.analysis.as_ref());
+            format!("{} of {functions}{off}", counted(calls, "call"))
         }
-        Answer::Matrix(reply) => counted(reply.cells.len() as u64, "cell"),
+        Answer::Matrix(reply) => {
+            let off = off(reply.analysis.as_ref());
+            format!("{}{off}", counted(reply.cells.len() as u64, "cell"))
+        }
         Answer::Buffers(reply) => {
             let kept = counted(reply.kept, "call");
             format!(

@@ -43,6 +43,7 @@ pub fn sum(table: &FunctionsReply, status: &JobStatus, part: &Part) -> Result<Su
                 .is_none_or(|function| *function == row.function)
     };
     let rows: Vec<FunctionRow> = all.iter().filter(is_meant).cloned().collect();
+    // Rows are cut to those with the most time, so a missing row may be of this rank.
     if part.rank.is_some() && table.rank_rows_total as usize > all.len() {
         return Err(format!(
             "the table by rank has {} rows, of which {} were given: a rank's sum is not known",
@@ -57,6 +58,7 @@ pub fn sum(table: &FunctionsReply, status: &JobStatus, part: &Part) -> Result<Su
         None => functions::observed_mpi_ns(&rows),
     };
     let ranks = match part.rank {
+        // A share of one rank's time, or of the time of all that report.
         Some(_) => 1,
         None => table
             .coverage
@@ -87,9 +89,9 @@ pub fn sum(table: &FunctionsReply, status: &JobStatus, part: &Part) -> Result<Su
 /// Cells of a matrix together.
 #[derive(Default)]
 pub struct Cells {
-    /// As told by the senders.
+    /// As reported by the senders.
     pub sent: Traffic,
-    /// As told by the receivers.
+    /// As reported by the receivers.
     pub received: Traffic,
     /// In no cell.
     pub unresolved: Traffic,

@@ -2,7 +2,9 @@
 
 use super::model::Picture;
 use invivo_grpc::convert::state_name;
-use invivo_grpc::v1::{Coverage, FunctionRow, JobStatus, RankState, RankStatus, Snapshot};
+use invivo_grpc::v1::{
+    AnalysisStatus, Coverage, FunctionRow, JobStatus, RankState, RankStatus, Snapshot,
+};
 use invivo_report::functions::observed_mpi_ns;
 use invivo_report::recording::span_ns;
 use invivo_report::units::{count, counted, duration, share};
@@ -44,10 +46,19 @@ pub fn finding(picture: &Picture) -> (String, Weight) {
         .map(trouble)
         .or_else(|| losses(&coverage).map(trouble))
         .or_else(|| unobserved(&status).map(notable))
+        .or_else(|| without_functions(picture, &status).map(notable))
         .or_else(|| standstill(&status).map(notable))
         .or_else(|| stuck(picture, &status, &coverage))
         .or_else(|| imbalance(&status, &coverage).map(notable))
         .unwrap_or_else(|| (time_in_mpi(snapshot, &status, &coverage), Weight::Fine))
+}
+
+/// Without the table nothing below is known.
+fn without_functions(picture: &Picture, status: &JobStatus) -> Option<String> {
+    let is_off = |one: &AnalysisStatus| one.name == "functions" && one.off > 0;
+    let off = status.analyses.iter().any(is_off);
+    let sentence = picture.off("functions").filter(|_| off)?;
+    Some(format!("{sentence}."))
 }
 
 fn silence(coverage: &Coverage) -> Option<String> {
@@ -122,6 +133,7 @@ fn stuck(picture: &Picture, status: &JobStatus, coverage: &Coverage) -> Option<(
         .named
         .iter()
         .filter(in_mpi)
+        // Of equals the lowest rank, so that the sentence does not jump between ranks.
         .max_by_key(|rank| (rank.since_ns, std::cmp::Reverse(rank.rank)))
         .filter(|rank| rank.since_ns >= LONG_CALL_NS)?;
     let counts = status.ranks.unwrap_or_default();
@@ -142,6 +154,8 @@ fn stuck(picture: &Picture, status: &JobStatus, coverage: &Coverage) -> Option<(
 /// Where every rank is named, the one that waits least is the one that the others wait for.
 fn imbalance(status: &JobStatus, coverage: &Coverage) -> Option<String> {
     let span_ns = span_ns(status);
+    // The status names those with the most time first; where ranks are left out, the one with the
+    // least is among them.
     if status.named.len() < 2 || status.named.len() < coverage.ranks as usize || span_ns == 0 {
         return None;
     }
@@ -185,6 +199,7 @@ fn time_in_mpi(snapshot: &Snapshot, status: &JobStatus, coverage: &Coverage) -> 
     let rank_ns = span_ns(status) as f64 * f64::from(coverage.ranks_reporting);
     format!(
         "The ranks spend {} of their time in MPI, most of it in {} ({}, {} calls).",
+        // A call that began before the span counts as a whole, so the sum may exceed it.
         share((in_mpi as f64).min(rank_ns), rank_ns),
         top.function,
         share(top.time_ns as f64, in_mpi as f64),

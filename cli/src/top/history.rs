@@ -55,6 +55,7 @@ fn sample(before: &Snapshot, after: &Snapshot) -> Sample {
             .map(|ledger| ledger.entered)
     };
     let span = |snapshot: &Snapshot| snapshot.status.as_ref().map(span_ns);
+    // Counters only fall where a reset or another gateway lies between: then there is no rate.
     let difference = |of: &dyn Fn(&Snapshot) -> Option<u64>| of(after)?.checked_sub(of(before)?);
     let ns = difference(&|snapshot| Some(snapshot.unix_ns)).filter(|ns| *ns > 0);
     let calls_per_s = difference(&entered)

@@ -32,6 +32,7 @@ pub fn key(event: &KeyEvent) -> Option<Key> {
     let control = event.modifiers.contains(KeyModifiers::CONTROL);
     match event.code {
         KeyCode::Char('c') if control => Some(Key::Interrupt),
+        // Alt or Ctrl with a letter is another key, which must not steer the job.
         KeyCode::Char(_) if control || event.modifiers.contains(KeyModifiers::ALT) => None,
         KeyCode::Char(c) => Some(Key::Char(c)),
         KeyCode::Esc => Some(Key::Escape),

@@ -30,6 +30,7 @@ impl Link {
     /// Snapshots begin to come, at most one per `interval`.
     pub fn open(job: Job, client: Client, interval: Duration, events: Sender<Event>) -> Link {
         let job = Arc::new(job);
+        // A task of its own, so that a gateway that does not answer never blocks a key.
         tokio::spawn(watch(job.clone(), client.clone(), interval, events.clone()));
         Link {
             job,
@@ -63,6 +64,7 @@ impl Link {
     pub fn give(&self, order: Order) {
         let (job, client, events) = (self.job.clone(), self.client.clone(), self.events.clone());
         tokio::spawn(async move {
+            // A window is acknowledged after its end: meanwhile the screen goes on.
             let answer = steer::give(order, &job, &client).await;
             let answer = answer.map_err(|error| error.to_string());
             let _ = events.send(Event::Answered(order, answer)).await;

@@ -1,12 +1,13 @@
 //! The state of the screen and its reaction to events. Pure: time comes in as an argument, actions
 //! come out.
 
-use super::asking;
+use super::confirmation;
 use super::history::History;
 use super::keys::Key;
 use crate::steer::nanoseconds;
 use invivo_grpc::v1::{CommandReply, HelloReply, MatrixReply, RankCounts, Snapshot};
 use invivo_proto::control::order::Order;
+use invivo_report::analyses;
 use std::time::Duration;
 
 /// How long the outcome of a command is shown in the last line.
@@ -100,6 +101,16 @@ pub struct Picture {
     pub history: History,
     /// The newest matrix.
     pub matrix: Option<MatrixReply>,
+}
+
+impl Picture {
+    /// What the pages say of an analysis that is or was off; nothing where it was always on.
+    pub fn off(&self, name: &str) -> Option<String> {
+        let status = self.snapshot.as_ref()?.status.as_ref()?;
+        let analysis = status.analyses.iter().find(|one| one.name == name)?;
+        let sentences = analyses::sentences(analysis);
+        (!sentences.is_empty()).then(|| sentences.join("; "))
+    }
 }
 
 /// What happens.
@@ -247,6 +258,7 @@ impl Model {
             Event::Snapshot(snapshot) => self.take(*snapshot),
             Event::Matrix(matrix) => self.live.matrix = Some(matrix),
             Event::Lost(why) => {
+                // Repeated failures are one outage: its beginning stays.
                 let since = match self.connection {
                     Connection::Lost { since, .. } => since,
                     _ => now,
@@ -267,6 +279,7 @@ impl Model {
         if let Some(before) = &live.snapshot {
             live.history.note(before, &snapshot);
         }
+        // Two are enough for rates; older numbers live on in the history.
         live.before = live.snapshot.replace(snapshot);
     }
 
@@ -280,7 +293,7 @@ impl Model {
 
     fn answered(&mut self, order: Order, answer: Result<CommandReply, String>) {
         let (text, good) = match &answer {
-            Ok(reply) => asking::outcome(order, reply),
+            Ok(reply) => confirmation::outcome(order, reply),
             Err(why) => (why.clone(), false),
         };
         // An open question stays: a `y` that is typed now must not confirm another one.
@@ -305,6 +318,8 @@ impl Model {
             Key::Char(' ') => {
                 self.frozen = match self.frozen.take() {
                     Some(_) => None,
+                    // A copy, so that the live numbers go on: the bar above still shows what
+                    // happens.
                     None => Some(Box::new(self.live.clone())),
                 };
             }
@@ -340,6 +355,7 @@ impl Model {
             .and_then(|snapshot| snapshot.status.as_ref());
         let recording = status.and_then(|status| status.recording.as_ref());
         Some(match letter.to_ascii_uppercase() {
+            // One key for both: what it does follows from what the application does now.
             'P' if self.stands() => Order::Resume,
             'P' => Order::Pause {
                 lease_ns: nanoseconds(self.settings.lease),
@@ -370,6 +386,7 @@ impl Model {
                 hello.scope
             );
             self.say(text, false);
+        // An older gateway would refuse; here the user learns why before saying yes.
         } else if !hello.capabilities.iter().any(|known| known == word) {
             self.say(
                 format!("the gateway of this job does not know {word}"),

@@ -147,6 +147,7 @@ pub fn matrix(side: u32, block_ranks: u32) -> MatrixReply {
         received: Some(traffic(block)),
     };
     MatrixReply {
+        analysis: None,
         coverage: None,
         ranks: side * block_ranks,
         block_ranks,

@@ -58,6 +58,8 @@ impl Signals {
     /// # Errors
     /// When the system does not let them be handled.
     pub fn new() -> io::Result<Signals> {
+        // All that a terminal or a batch system sends: without a handler the screen would stay in
+        // raw mode.
         let kinds = [
             SignalKind::hangup(),
             SignalKind::interrupt(),

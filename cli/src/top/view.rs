@@ -23,7 +23,7 @@ mod tests;
 
 pub use matrix::side as matrix_side;
 
-use super::asking;
+use super::confirmation;
 use super::model::{Line, Model, Page};
 use crate::top::palette::Palette;
 use invivo_report::glyphs::Look;
@@ -97,8 +97,11 @@ fn draw_tabs(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
 
 fn draw_last(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
     let (text, style) = match &model.line {
-        Line::Asked(order) => (asking::question(*order, model.ranks()), look.warning()),
-        Line::Doing(order) => (asking::progress(*order), look.title()),
+        Line::Asked(order) => (
+            confirmation::question(*order, model.ranks()),
+            look.warning(),
+        ),
+        Line::Doing(order) => (confirmation::progress(*order), look.title()),
         Line::Said {
             text, good: true, ..
         } => (text.clone(), look.good()),
@@ -126,6 +129,7 @@ fn draw_last(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
 fn fitting(text: &str, columns: usize) -> String {
     let mut text = text;
     while text.chars().count() > columns {
+        // Whole clauses go, never half a number.
         match text.rfind("; ") {
             Some(end) => text = &text[..end],
             None => break,

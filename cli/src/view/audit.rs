@@ -7,6 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 /// ranks".
 pub fn line(entry: &AuditEntry) -> String {
     let at = UNIX_EPOCH
+        // A clock that is far off must not end this program.
         .checked_add(Duration::from_nanos(entry.unix_ns))
         .unwrap_or(UNIX_EPOCH);
     let mut text = format!(

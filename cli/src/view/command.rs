@@ -5,6 +5,7 @@ use invivo_report::units::{counted, duration};
 
 /// Whether every rank has acknowledged, and there was one.
 pub fn complete(reply: &CommandReply) -> bool {
+    // A command to no rank at all is not a success: the job may not have started.
     reply.targets > 0
         && reply.done == reply.targets
         && reply.failures.is_empty()
@@ -47,6 +48,8 @@ pub fn cuts(reply: &CommandReply) -> Option<String> {
             "from {} to {} of job time ({}; {})",
             moment(from),
             moment(to),
+            // From the first place that began to the last that ended: every rank's window lies
+            // within.
             duration(to.latest_ns.saturating_sub(from.earliest_ns)),
             agreement(from.error_ns.max(to.error_ns)),
         ),

@@ -41,6 +41,7 @@ fn row(class: &HangClass) -> [String; 6] {
         .take(LISTED_MAX)
         .map(u32::to_string)
         .collect();
+    // The answer names some ranks of a class; the count is of all.
     if class.ranks as usize > which.len() {
         which.push("...".to_owned());
     }

@@ -42,6 +42,7 @@ pub fn lines(page: &RecordsReply) -> String {
     let mut text = String::new();
     let mut samples = page.samples.iter().peekable();
     for record in &page.records {
+        // In ticks, as they were recorded: job time is rounded.
         while let Some(before) = samples.next_if(|sample| sample.at_ticks < record.end_ticks) {
             text.push_str(&sample(before));
         }

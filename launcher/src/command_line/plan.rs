@@ -18,7 +18,7 @@ pub struct PlanArgs {
     #[arg(short = 'n', long = "ranks", value_name = "N")]
     ranks: u32,
     /// Ranks per tool place, then members per analysis node; the last number repeats [default:
-    /// 4,16]
+    /// 64,16]
     #[arg(long, value_name = "F[,F]", value_parser = <FanIn as Value>::parse)]
     fan_in: Option<FanIn>,
     /// Nodes of the job.
@@ -88,6 +88,7 @@ fn as_text(layout: &Layout) -> String {
     }
     text += &format!("total    {:<18}{:>10}\n\n", "to ask for", layout.total());
     let mut options = String::new();
+    // Only what differs from the defaults: the printed line is meant to be typed.
     if layout.fan_in() != FanIn::default() {
         options += &format!(" --fan-in {}", layout.fan_in());
     }
@@ -169,13 +170,13 @@ mod tests {
 
     #[test]
     fn a_plan_names_every_layer_and_both_commands() {
-        let text = as_text(&layout(8, "4", 1));
+        let text = as_text(&layout(8, "64", 1));
         for part in [
             "application ranks          8\n",
-            "tool places                2\n",
-            "11\n",
+            "tool places                1\n",
+            "10\n",
             "invivo run -- mpiexec -n 8 ./app",
-            "mpiexec -n 11 invivo exec -- ./app",
+            "mpiexec -n 10 invivo exec -- ./app",
         ] {
             assert!(text.contains(part), "{part:?} is not in\n{text}");
         }

@@ -2,12 +2,11 @@
 //! exit status, its signals and its terminal are exactly what they would be.
 
 use crate::command_line::binding;
-use crate::command_line::launchers::{Flavour, Line, LineError, is_launcher, read};
+use crate::command_line::launcher_options::{Line, LineError, is_launcher, read};
 use crate::command_line::machine::cores;
-use crate::command_line::plan;
-use crate::command_line::slots;
+use crate::command_line::start_message;
 use crate::job::artefacts::Artefacts;
-use crate::job::environment::{self, Environment, Family};
+use crate::job::environment::{self, Environment};
 use crate::job::job_id::{ENV_JOB, fresh_id};
 use crate::job::job_options::{JobArgs, JobOptions};
 use crate::mpi::program;
@@ -64,7 +63,7 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
     if let Ok(world) = environment::world(environment) {
         return Err(usage(wrong_side(&args.line, world.size)));
     }
-    let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
+    let path = environment::search_path(environment);
     let resolved = args
         .line
         .first()
@@ -106,6 +105,7 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
         let kept = binding::kept(
             &line,
             resolved.as_deref(),
+            tools,
             cores().unwrap_or(0),
             environment,
         );
@@ -122,14 +122,14 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
     }
 
     // Better here than in every process of the job.
-    if let Some(family) = family(line.flavour) {
+    if let Some(family) = line.flavour.family() {
         let artefacts = Artefacts::of_this_program().map_err(|error| (1, error.to_string()))?;
         artefacts
             .check(family)
             .map_err(|error| (1, error.to_string()))?;
     }
     if !*options.config.quiet {
-        announce(&line, &args.line, &layout, environment);
+        start_message::print(&line, &args.line, &layout, environment);
     }
     let inserted = inserted(&invivo, &options, &of_this_run(environment));
     let real = placed.extended(&words, tools, &inserted);
@@ -185,35 +185,6 @@ fn inserted(invivo: &Path, options: &JobOptions, of_this_run: &[OsString]) -> Ve
     words.extend_from_slice(of_this_run);
     words.push("--".into());
     words
-}
-
-/// The family of a launcher that tells.
-fn family(flavour: Flavour) -> Option<Family> {
-    match flavour {
-        Flavour::OpenMpi => Some(Family::Ompi),
-        Flavour::Hydra => Some(Family::Mpich),
-        Flavour::Either | Flavour::Slurm => None,
-    }
-}
-
-/// Says what is about to start: on a terminal always, and where the launcher is going to refuse.
-fn announce(line: &Line, words: &[OsString], layout: &Layout, environment: &Environment) {
-    let file = |path: &Path| std::fs::read_to_string(path).ok();
-    if let Some(few) = slots::too_few(line, words, layout.total(), cores(), environment, file) {
-        say(&format!(
-            "{} take {total} slots and {}: Open MPI will refuse; type --oversubscribe behind `{}`, \
-             or ask for {total} slots",
-            plan::sum(layout),
-            few.given,
-            words[0].display(),
-            total = layout.total(),
-        ));
-    } else if std::io::stderr().is_terminal() {
-        say(&format!(
-            "{}; in another terminal: invivo top",
-            plan::sum(layout)
-        ));
-    }
 }
 
 /// The corrected line for `mpiexec -n 4 invivo run ./app`.

@@ -2,7 +2,7 @@
 //! there are slots, unless oversubscription is allowed, and tool processes take slots, too. Warns
 //! only where the refusal is certain. Pure.
 
-use crate::command_line::launchers::{Flavour, Line, PLACEMENTS, stem};
+use crate::command_line::launcher_options::{Flavour, Line, PLACEMENTS, stem};
 use crate::command_line::machine::is_managed;
 use crate::job::environment::Environment;
 use std::ffi::OsString;
@@ -14,6 +14,8 @@ const FILES: [&str; 2] = ["hostfile", "machinefile"];
 const HOSTS: [&str; 2] = ["H", "host"];
 /// Variables that may say something about slots.
 const SETTINGS: [&str; 3] = ["OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_"];
+/// Those that do not: they are about MPI inside the ranks.
+const NO_SETTING: &str = "OMPI_MCA_mpi_";
 
 /// Slots, and who gives them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,9 +37,8 @@ pub fn too_few(
     read: impl Fn(&Path) -> Option<String>,
 ) -> Option<Slots> {
     let set = |name: &OsString| {
-        SETTINGS
-            .iter()
-            .any(|prefix| name.as_bytes().starts_with(prefix.as_bytes()))
+        let begins = |prefix: &str| name.as_bytes().starts_with(prefix.as_bytes());
+        SETTINGS.iter().any(|prefix| begins(prefix)) && !begins(NO_SETTING)
     };
     if line.flavour != Flavour::OpenMpi || is_managed(environment) || environment.keys().any(set) {
         return None;
@@ -120,7 +121,7 @@ fn of_list(text: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command_line::launchers::read as read_line;
+    use crate::command_line::launcher_options::read as read_line;
 
     /// What is said of a line of six processes on a machine with two cores.
     fn said(text: &str, resolved: &str, environment: &Environment) -> Option<String> {
@@ -183,5 +184,11 @@ mod tests {
                 "{name}"
             );
         }
+        let inside = Environment::from([("OMPI_MCA_mpi_yield_when_idle".into(), "1".into())]);
+        assert_eq!(
+            said("mpiexec -n 4 ./app", "/usr/bin/orterun", &inside),
+            said("mpiexec -n 4 ./app", "/usr/bin/orterun", &none),
+            "what concerns MPI alone says nothing of slots"
+        );
     }
 }

@@ -2,10 +2,10 @@
 
 use super::finding::Finding;
 use super::known_launcher::Launcher;
-use crate::job::environment::{Environment, Family};
+use crate::job::environment::{Environment, Family, search_path};
 use crate::mpi::library;
 use crate::mpi::program::{self, Linkage};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub fn check(
     families: &[Family],
     launchers: &[Launcher],
 ) -> Vec<Finding> {
-    let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
+    let path = search_path(environment);
     let Some(file) = program::find(name, path) else {
         return vec![Finding::failed(
             "program",

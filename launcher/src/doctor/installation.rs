@@ -3,8 +3,8 @@
 
 use super::bounded::{Done, run};
 use super::finding::Finding;
-use super::known_launcher::{Launcher, family_of};
-use crate::command_line::launchers::flavour;
+use super::known_launcher::Launcher;
+use crate::command_line::launcher_options::flavour;
 use crate::job::artefacts::Artefacts;
 use crate::job::environment::{Environment, Family};
 use crate::mpi::library::{self, Library};
@@ -182,7 +182,7 @@ pub fn launchers(path: Option<&OsStr>) -> Vec<Launcher> {
             let by_name = flavour(OsStr::new(name), file.canonicalize().ok().as_deref());
             Some(Launcher {
                 name: (*name).to_owned(),
-                family: says(&done).or_else(|| family_of(by_name?))?,
+                family: says(&done).or_else(|| by_name?.family())?,
                 version: number(&done).unwrap_or_default(),
             })
         })

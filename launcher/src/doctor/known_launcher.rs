@@ -1,6 +1,5 @@
 //! An MPI launcher that was found on this machine.
 
-use crate::command_line::launchers::Flavour;
 use crate::job::environment::Family;
 
 /// An MPI launcher that was found.
@@ -12,13 +11,4 @@ pub struct Launcher {
     pub family: Family,
     /// What it says of itself, or nothing.
     pub version: String,
-}
-
-/// The family of a launcher.
-pub fn family_of(flavour: Flavour) -> Option<Family> {
-    match flavour {
-        Flavour::OpenMpi => Some(Family::Ompi),
-        Flavour::Hydra => Some(Family::Mpich),
-        Flavour::Either | Flavour::Slurm => None,
-    }
 }

@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(single_copy(Some("0"), false).level, Level::Note);
         assert_eq!(slots(Some(2), false).level, Level::Note);
         assert_eq!(slots(Some(2), true).level, Level::Good);
-        assert!(slots(Some(16), false).what.contains("up to 12 ranks"));
+        assert!(slots(Some(16), false).what.contains("up to 14 ranks"));
     }
 
     /// A directory that is not ours alone is a failure with a way out.

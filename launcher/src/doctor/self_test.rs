@@ -8,8 +8,7 @@ use super::bounded;
 use super::finding::Finding;
 use super::installation::Installed;
 use super::known_launcher::Launcher;
-use crate::job::environment::Environment;
-use crate::job::environment::Family;
+use crate::job::environment::{Environment, Family, search_path};
 use crate::mpi::library;
 use crate::mpi::preload::PRELOAD;
 use crate::mpi::program;
@@ -78,7 +77,7 @@ pub fn run(
 
 /// The library that belongs to a launcher: beside it, or where the loader looks.
 fn library(launcher: &Launcher, environment: &Environment) -> Option<PathBuf> {
-    let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
+    let path = search_path(environment);
     let file = program::find(OsStr::new(&launcher.name), path);
     library::expected(file.as_deref(), launcher.family, environment)
         .filter(|library| library.family == launcher.family)

@@ -10,9 +10,10 @@
 mod family;
 mod slurm;
 mod variables;
+mod yielding;
 
 pub use family::Family;
-pub use variables::{Environment, Numbers};
+pub use variables::{Environment, Numbers, search_path};
 
 use crate::mpi::preload::{PRELOAD, Preload};
 use std::ffi::{OsStr, OsString};
@@ -280,6 +281,10 @@ pub fn for_application(
         replace(name, Some(numbers.on_host.to_string().into()));
     }
     replace(RANK, Some(numbers.rank.to_string().into()));
+    let waiting = yielding::of_application(env, numbers);
+    if let Some((name, value)) = waiting.variable {
+        replace(name, Some(value));
+    }
     if let Some((command, arguments)) = program.split_first() {
         replace(COMMAND, Path::new(command).file_name().map(OsStr::to_owned));
         replace(
@@ -296,7 +301,7 @@ pub fn for_application(
     changes.push((PRELOAD.into(), Some(list.value)));
     changes.push((
         invivo_proto::channel::ENV_DESCRIPTORS.into(),
-        Some(format!("{descriptors},{}", list.before).into()),
+        Some(format!("{descriptors},{},{}", list.before, u32::from(waiting.spins)).into()),
     ));
     changes
 }

@@ -131,6 +131,7 @@ impl Host {
 pub fn layout(world: &World, request: TreeRequest) -> Result<Layout, HostsError> {
     let of = |policy| Layout::of_total(world.size, request.fan_in, policy, request.app);
     let layout = match (request.nodes.or(world.nodes), local(world)) {
+        // What the user or a resource manager says goes before what the numbers of this host allow.
         (Some(hosts), _) if hosts > 1 => of(Policy::PerNode { hosts })?,
         (None, Some(given)) if (given.len() as u32) < world.size => spread(world, &given, of)?,
         _ => of(Policy::Tail)?,

@@ -53,6 +53,7 @@ pub fn defined(
     let mut symbols = Vec::new();
     for (index, symbol) in table.iter().enumerate() {
         let name = symbol.name(endian, strings)?;
+        // An undefined symbol is what the file needs of others.
         if !symbol.is_undefined(endian) && is_wanted(name) {
             symbols.push(Symbol {
                 name: name.to_vec(),

@@ -27,7 +27,7 @@ use crate::rank::place_socket::{Packet, PlaceSocket, Received, packet};
 use crate::rank::shared_memory::SharedMemory;
 use crate::tool::startup_barrier::poll_interval;
 use invivo_inspect::Names;
-use invivo_proto::channel::{ABORTING, ENV_DOOR, WELCOME_BYTES_MAX};
+use invivo_proto::channel::{ABORTING, ENV_HANDOVER, WELCOME_BYTES_MAX};
 use invivo_proto::control::local::{FromSupervisor, ToSupervisor};
 use invivo_proto::ids::Rank;
 use invivo_proto::shm::phase;
@@ -153,7 +153,7 @@ fn start(assignment: &RankAssignment) -> Result<Supervisor<'_>, (i32, String)> {
     }
     let handover = FdHandover::listen().ok();
     if let (Some(handover), Some(_)) = (&handover, &assignment.preload) {
-        command.env(ENV_DOOR, handover.name());
+        command.env(ENV_HANDOVER, handover.name());
     }
 
     // The launcher's descriptors too: MPI finds its connection to the launcher among them.

@@ -4,6 +4,7 @@
 //! by closing the socket. An early result, behind which another one may come, is acknowledged with
 //! one byte instead.
 
+use invivo_proto::control::analyses::AnalysesStatus;
 use invivo_proto::control::framing::{TooLong, Unframe};
 use invivo_proto::control::link::{AtEnd, Final, TimelinePage};
 use invivo_proto::control::{MESSAGE_BYTES_MAX, decode};
@@ -35,6 +36,8 @@ pub enum Progress {
     Early(Box<Final>),
     /// The result is here.
     Complete(Box<Final>),
+    /// Which analyses the next result was made with; it follows.
+    Analyses(Box<AnalysesStatus>),
     /// It will not come: what came is not it.
     Broken(String),
     /// It will not come: nothing did.
@@ -104,6 +107,7 @@ impl FinalMessage {
         };
         Some(match decode(&message) {
             Ok(AtEnd::Page(page)) => Progress::Page(Box::new(page)),
+            Ok(AtEnd::Analyses(analyses)) => Progress::Analyses(analyses),
             Ok(AtEnd::Early(result)) => Progress::Early(result),
             Ok(AtEnd::Result(result)) => Progress::Complete(result),
             Err(error) => Progress::Broken(error.to_string()),

@@ -43,6 +43,7 @@ impl LastSeconds {
         result: &Final,
         report: Option<&Path>,
     ) -> Option<(EndContext, Option<String>)> {
+        // An early result was saved, and no page came since.
         let Some(mut gathered) = self.gathered.take() else {
             return self.saved.clone().map(|saved| (saved, None));
         };

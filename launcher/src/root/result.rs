@@ -18,13 +18,16 @@ impl Root<'_> {
         let progress = loop {
             match self.message.as_mut().map(FinalMessage::take) {
                 Some(Progress::Page(page)) => self.last.add(&page, ranks),
+                Some(Progress::Analyses(analyses)) => self.analyses = *analyses,
                 Some(Progress::Early(result)) => self.take_early(&result),
                 Some(progress) => break progress,
                 None => return,
             }
         };
         self.result = Some(match progress {
-            Progress::Waiting | Progress::Page(_) | Progress::Early(_) => return,
+            Progress::Waiting | Progress::Page(_) | Progress::Analyses(_) | Progress::Early(_) => {
+                return;
+            }
             Progress::Complete(result) => {
                 self.present(&result);
                 Ok(())
@@ -90,6 +93,7 @@ impl Root<'_> {
             None => EndContext::default(),
         };
         saved.asked_by = self.asked_by;
+        saved.analyses = self.analyses.clone();
 
         let line = invivo_report::one_line(result, &saved);
         if result.shut_down {

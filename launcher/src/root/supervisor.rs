@@ -14,6 +14,7 @@ use crate::root::publication::{Publication, link};
 use crate::tool::command::{loaded, tool_on};
 use crate::tool::startup_barrier::{Stage, StartupBarrier, poll_interval};
 use crate::tool::test_hooks;
+use invivo_proto::control::analyses::AnalysesStatus;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -56,6 +57,7 @@ pub fn supervise(assignment: &RootAssignment, signals: Signals) -> Result<Ended,
         last_words: None,
         asked_to_end: false,
         asked_by: None,
+        analyses: AnalysesStatus::default(),
         launcher_gone: None,
         node_lost: None,
         signals,
@@ -104,6 +106,8 @@ pub(super) struct Root<'a> {
     pub(super) asked_to_end: bool,
     /// The first signal that did.
     pub(super) asked_by: Option<i32>,
+    /// Which analyses the next result was made with.
+    pub(super) analyses: AnalysesStatus,
     /// Since when the launcher is gone.
     pub(super) launcher_gone: Option<Instant>,
     /// Since when the analysis node is gone and the job is not.
@@ -156,7 +160,10 @@ impl Root<'_> {
         let config = &options.config;
         for (name, value) in [
             ("--buffer-bytes", config.buffer.0),
-            ("--budget-bytes", config.budget_bytes()),
+            (
+                "--budget-bytes",
+                config.budget_bytes(layout.ranks_per_place()),
+            ),
             ("--hold-ns", options.hold_lease_ns()),
             ("--watchdog-ns", options.watchdog_ns()),
         ] {
@@ -165,6 +172,7 @@ impl Root<'_> {
 
         command.arg("--recording").arg(options.recording.text());
         command.arg("--strategy").arg(config.strategy.to_string());
+        command.arg("--analyses").arg(config.analyses.to_string());
         test_hooks::add(&mut command, "root");
         tool_on(&mut command, &library).stdin(Stdio::null());
         let inheritance = Inheritance {

@@ -41,7 +41,7 @@ fn a_hosts_highest_process_removes_its_directory() {
     });
     let arguments = lines_of(&stage.path("place.arguments"));
     assert!(
-        arguments[0].contains("--layout 2:4,16:nodes=2"),
+        arguments[0].contains("--layout 2:64,16:nodes=2"),
         "{arguments:?}"
     );
     assert_eq!(lines_of(&stage.path("seen")), ["2 of 1"]);

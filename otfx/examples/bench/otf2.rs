@@ -47,8 +47,12 @@ macro_rules! functions {
 
 functions! {
     open: "OTF2_Archive_Open" (*const c_char, *const c_char, u8, u64, u64, u8, u8) -> Archive;
-    flush_callbacks: "OTF2_Archive_SetFlushCallbacks" (Archive, *const FlushCallbacks, *mut c_void) -> Code;
-    memory_callbacks: "OTF2_Archive_SetMemoryCallbacks" (Archive, *const MemoryCallbacks, *mut c_void) -> Code;
+    flush_callbacks: "OTF2_Archive_SetFlushCallbacks" (
+        Archive, *const FlushCallbacks, *mut c_void
+    ) -> Code;
+    memory_callbacks: "OTF2_Archive_SetMemoryCallbacks" (
+        Archive, *const MemoryCallbacks, *mut c_void
+    ) -> Code;
     serial: "OTF2_Archive_SetSerialCollectiveCallbacks" (Archive) -> Code;
     open_events: "OTF2_Archive_OpenEvtFiles" (Archive) -> Code;
     writer: "OTF2_Archive_GetEvtWriter" (Archive, u64) -> Events;
@@ -64,9 +68,13 @@ functions! {
     irecv_request: "OTF2_EvtWriter_MpiIrecvRequest" (Events, Attributes, u64, u64) -> Code;
     irecv: "OTF2_EvtWriter_MpiIrecv" (Events, Attributes, u64, u32, u32, u32, u64, u64) -> Code;
     collective_begin: "OTF2_EvtWriter_MpiCollectiveBegin" (Events, Attributes, u64) -> Code;
-    collective_end: "OTF2_EvtWriter_MpiCollectiveEnd" (Events, Attributes, u64, u8, u32, u32, u64, u64) -> Code;
+    collective_end: "OTF2_EvtWriter_MpiCollectiveEnd" (
+        Events, Attributes, u64, u8, u32, u32, u64, u64
+    ) -> Code;
     sample: "OTF2_EvtWriter_CallingContextSample" (Events, Attributes, u64, u32, u32, u32) -> Code;
-    metric: "OTF2_EvtWriter_Metric" (Events, Attributes, u64, u32, u8, *const u8, *const u64) -> Code;
+    metric: "OTF2_EvtWriter_Metric" (
+        Events, Attributes, u64, u32, u8, *const u8, *const u64
+    ) -> Code;
 }
 
 #[repr(C)]

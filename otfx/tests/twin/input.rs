@@ -260,7 +260,9 @@ fn other() -> impl Strategy<Value = Op> {
     let class = prop::sample::select(EventClass::ALL.to_vec());
     prop_oneof![
         4 => (0u16..5, since(), duration(), attributes(), times()).prop_map(
-            |(region, since, duration, attributes, times)| Op::Region { region, since, duration, attributes, times }
+            |(region, since, duration, attributes, times)| {
+                Op::Region { region, since, duration, attributes, times }
+            }
         ),
         4 => (prop_oneof![8 => 1u64..3, 1 => any::<u64>()], 1u64..400, values())
             .prop_map(|(step, times, values)| Op::Samples { step, times, values }),

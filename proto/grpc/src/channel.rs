@@ -35,6 +35,7 @@ impl Way {
     /// The way to the gateway of a job: its socket on the job's host, TLS from elsewhere if the
     /// gateway listens there.
     pub fn to(connect: &Connect) -> Way {
+        // The first version of the file had no host.
         let here = connect.host.is_empty() || connect.host == host();
         match (&connect.url, &connect.authority) {
             // Also on the job's own host where the socket's file does not exist.
@@ -79,11 +80,14 @@ fn unix(socket: &Path) -> Channel {
 }
 
 fn tls(url: &str, authority: &str) -> Result<Channel, NoChannel> {
+    // The job's own authority alone: the system's would let any of its certificates pose as the
+    // gateway.
     let trust = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(authority));
 
     let endpoint = Endpoint::from_shared(url.to_owned()).and_then(|endpoint| {
         endpoint
             .connect_timeout(CONNECT_TIME_MAX)
+            // Calls are small and wait for their answers: Nagle's algorithm would only delay them.
             .tcp_nodelay(true)
             .tls_config(trust)
     });

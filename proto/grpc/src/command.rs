@@ -3,8 +3,9 @@
 use crate::v1::invivo_client::InvivoClient;
 use crate::v1::{
     CommandReply, HoldRequest, PauseRequest, RecordRequest, RecordWindowRequest, ResetRequest,
-    ResumeRequest, SetStrategyRequest, ShutdownRequest,
+    ResumeRequest, SetAnalysesRequest, SetStrategyRequest, ShutdownRequest,
 };
+use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::order::Order;
 use invivo_proto::control::strategy::Strategy;
 use tonic::body::Body;
@@ -34,6 +35,7 @@ macro_rules! orders {
 
             fn order(&self) -> Result<Order, Status> {
                 let $request = self;
+                // Checked at the gateway as well as at clients: anybody can speak gRPC.
                 checked($order)
             }
         }
@@ -49,6 +51,10 @@ orders! {
     RecordWindowRequest(&RecordWindowRequest { length_ns, .. }) => Order::Window { length_ns };
     ShutdownRequest(_) => Order::Shutdown;
     SetStrategyRequest(request) => Order::Strategy { strategy: strategy(&request.strategy)? };
+    SetAnalysesRequest(request) => Order::Analyses {
+        these: analyses(&request.names)?,
+        on: request.on,
+    };
 }
 
 fn checked(order: Order) -> Result<Order, Status> {
@@ -62,6 +68,18 @@ fn strategy(text: &str) -> Result<Strategy, Status> {
         .map_err(|error: <Strategy as std::str::FromStr>::Err| {
             Status::invalid_argument(error.to_string())
         })
+}
+
+fn analyses(names: &[String]) -> Result<AnalysisSet, Status> {
+    let mut these = AnalysisSet::NONE;
+    for name in names {
+        let named = name.parse();
+        let named = named.map_err(|error: <AnalysisSet as std::str::FromStr>::Err| {
+            Status::invalid_argument(error.to_string())
+        })?;
+        these = these.switched(named, true);
+    }
+    Ok(these)
 }
 
 /// Makes the call for `order`.
@@ -112,6 +130,14 @@ where
             };
             client.set_strategy(request).await
         }
+        Order::Analyses { these, on } => {
+            let request = SetAnalysesRequest {
+                command_id,
+                names: these.iter().map(|one| one.name().to_owned()).collect(),
+                on,
+            };
+            client.set_analyses(request).await
+        }
     }
 }
 
@@ -138,6 +164,24 @@ mod tests {
                 .message()
                 .contains("\"best\" is no rule of a strategy; there are time")
         );
+    }
+
+    #[test]
+    fn analyses_are_switched_by_their_names() {
+        let order = |names: &[&str]| {
+            SetAnalysesRequest {
+                command_id: 0,
+                names: names.iter().map(|name| (*name).to_owned()).collect(),
+                on: true,
+            }
+            .order()
+        };
+        let both = order(&["messages", "matrix"]).expect("analyses");
+        assert_eq!(both.to_string(), "on matrix,messages");
+        for names in [&["message"][..], &[], &["none"]] {
+            let refused = order(names).expect_err("none is named");
+            assert_eq!(refused.code(), Code::InvalidArgument, "{names:?}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Converts answers of the tree to messages for clients: numbers of functions become names, tables
 //! are sorted, and a matrix that is too large for the client is folded.
 
+pub mod analyses;
 pub mod buffers;
 pub mod hang;
 pub mod stacks;
@@ -75,6 +76,7 @@ impl From<&Coverage> for v1::Coverage {
             payload_bytes: coverage.payload_bytes,
             packets_refused: coverage.packets_refused,
             buffer_bytes: coverage.buffer_bytes,
+            // Names travel beside the coverage, which has a fixed size.
             missing: Vec::new(),
         }
     }
@@ -153,6 +155,7 @@ impl From<&JobStatus> for v1::JobStatus {
             observed_ns: status.observed_ns,
             notes: status.notes.clone(),
             recording: Some((&status.recording).into()),
+            analyses: Vec::new(),
         }
     }
 }
@@ -219,6 +222,7 @@ pub fn function_rows(table: &FunctionTable) -> (Vec<v1::FunctionRow>, Vec<v1::Fu
         .map(|(&(rank, region), stats)| function_row(Some(rank), region, stats))
         .collect();
     for rows in [&mut merged, &mut by_rank] {
+        // Most time first; names and ranks only make the order the same in every answer.
         rows.sort_by(|a, b| {
             (b.time_ns, &a.function, a.rank).cmp(&(a.time_ns, &b.function, b.rank))
         });
@@ -274,6 +278,7 @@ pub fn matrix_reply(
         };
 
     v1::MatrixReply {
+        analysis: None,
         coverage: Some(coverage.into()),
         ranks,
         block_ranks: given_ranks.saturating_mul(folded),
@@ -323,6 +328,7 @@ pub fn messages_reply(messages: &Messages, coverage: v1::Coverage) -> v1::Messag
         late_sender: Some((&messages.late_sender).into()),
         untimed: messages.untimed,
         clock_error_ns: messages.clock_error_ns,
+        analysis: None,
     }
 }
 
@@ -347,6 +353,8 @@ pub fn command_reply(command_id: u64, acks: &Acks) -> v1::CommandReply {
             })
             .collect(),
         missing: acks.missing.iter().map(|world| world.0).collect(),
+        // Only the gateway knows when the command came and which lease it asked for: it fills in
+        // both.
         took_ns: 0,
         lease_ns: 0,
         from: acks.from.map(Into::into),

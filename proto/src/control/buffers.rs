@@ -80,6 +80,7 @@ impl Default for Spans {
         Spans {
             count: 0,
             sum_ns: 0,
+            // The neutral element of the minimum: merging in any order gives the same.
             min_ns: u64::MAX,
             max_ns: 0,
             shortest: None,
@@ -201,7 +202,7 @@ pub enum LossReason {
     Closed,
     /// Events reached their cap.
     Cap,
-    /// Strategies changed so often that their levels could no longer be told apart.
+    /// Strategies changed so often that their levels could no longer be distinguished.
     Strategy,
     /// They make no sense.
     Refused,

@@ -8,18 +8,18 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use bincode::{Decode, Encode};
 
-/// Kinds of standing still that an answer tells apart: a job that hangs has a handful, one with a
+/// Kinds of waiting that an answer distinguishes: a job that hangs has a handful, one with a
 /// collective on each row of a large grid some hundred. Those beyond are in no class, and counted
 /// by what is missing to all ranks.
 pub const CLASSES_MAX: usize = 256;
 /// Ranks that a class names: all of them in the small class, which is the one to look at.
 pub const NAMED_MAX: usize = 64;
-/// Ranks whose pending call is told in full: those that wait for messages first, and of these the
+/// Ranks whose pending call is given in full: those that wait for messages first, and of these the
 /// longest.
 pub const PENDING_MAX: usize = 1024;
-/// Operations told of one rank: what its call waits for first.
+/// Operations listed of one rank: what its call waits for first.
 pub const OPERATIONS_MAX: usize = 32;
-/// Communicators of a rank whose collectives are told.
+/// Communicators of a rank whose collectives are listed.
 pub const PASSED_MAX: usize = 16;
 /// Bytes of a call site's text.
 pub const SITE_BYTES_MAX: usize = 256;
@@ -82,12 +82,12 @@ pub struct Pending {
     pub any: bool,
     /// What the call waits for, and what else the rank has posted.
     pub operations: Vec<Operation>,
-    /// There are more operations than are told.
+    /// There are more operations than are listed.
     pub more_operations: bool,
     /// Collectives that the rank is through with, by communicator: their number is that of the next
     /// one.
     pub passed: BTreeMap<CommId, u64>,
-    /// Where in the application's source the call stands.
+    /// Where in the application's source the call is.
     pub site: Option<String>,
 }
 
@@ -135,7 +135,7 @@ pub struct Hang {
     pub classes: BTreeMap<Doing, RankClass>,
     /// Pending calls, [`PENDING_MAX`] at most.
     pub pending: Vec<Pending>,
-    /// Ranks that this tells of, those in no class included.
+    /// Ranks that this is about, those in no class included.
     pub ranks: u32,
 }
 
@@ -159,7 +159,7 @@ pub struct Diagnosis {
     pub verdict: Verdict,
     /// The same in a sentence.
     pub sentence: String,
-    /// Ranks that can never go on, among those whose calls are told in full.
+    /// Ranks that can never go on, among those whose calls are given in full.
     pub stuck: u32,
     /// Why, most telling first; [`FINDINGS_MAX`] at most.
     pub findings: Vec<Finding>,
@@ -169,10 +169,10 @@ pub struct Diagnosis {
 
 /// Findings of one answer: each has a cause of its own, and a job rarely has two.
 pub const FINDINGS_MAX: usize = 8;
-/// Links of a cycle that are told; of longer ones the first.
+/// Links of a cycle that are listed; of longer ones the first.
 pub const LINKS_MAX: usize = 16;
 
-/// One reason why ranks stand still.
+/// One reason why ranks do not go on.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Finding {
     /// Ranks called different collectives in the same place of a communicator's order, or with

@@ -2,6 +2,7 @@
 //! (little-endian), then a message. The gateway may ask several things at once; answers come in any
 //! order.
 
+use super::analyses::AnalysesStatus;
 use super::buffers::{Buffers, Records};
 use super::hang::{Diagnosis, Hang};
 use super::results::{Coverage, FunctionTable, JobStatus, Matrix, Messages};
@@ -69,10 +70,12 @@ pub enum Answer {
     Records(Records, Coverage),
     /// To [`Query::Timeline`].
     Timeline(Timeline, Coverage),
-    /// To [`Query::Hang`]: what is the matter, and what that was told from.
+    /// To [`Query::Hang`]: what is the matter, and what that was derived from.
     Hang(Box<(Diagnosis, Hang)>, Coverage),
     /// To [`Query::Stacks`].
     Stacks(Box<Stacks>, Coverage),
+    /// To [`Query::Analyses`].
+    Analyses(Box<AnalysesStatus>, Coverage),
 }
 
 /// What job this is.
@@ -103,6 +106,8 @@ pub enum AtEnd {
     Result(alloc::boxed::Box<Final>),
     /// The result as it was when the end was asked for.
     Early(alloc::boxed::Box<Final>),
+    /// Which analyses were on; before each of the results.
+    Analyses(Box<AnalysesStatus>),
 }
 
 /// A page of the last seconds.

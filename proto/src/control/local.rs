@@ -39,7 +39,7 @@ pub enum FromSupervisor {
         unwinding: u32,
         /// Where the thread is.
         thread: UnwoundThread,
-        /// Threads of the rank that are told after this one.
+        /// Threads of the rank that are reported after this one.
         rest: u32,
     },
     /// The answer to [`ToSupervisor::Name`].
@@ -57,7 +57,7 @@ pub enum FromSupervisor {
 pub struct UnwoundThread {
     /// How that was seen.
     pub way: Way,
-    /// How long the thread stood still for it at most, in ns.
+    /// How long the thread was stopped for it at most, in ns.
     pub stop_ns: u64,
     /// Files that the path goes through, [`MODULES_MAX`] at most.
     pub modules: Vec<Module>,
@@ -65,7 +65,7 @@ pub struct UnwoundThread {
     pub path: Vec<Step>,
     /// The last step has no caller; otherwise its callers are not known.
     pub is_whole: bool,
-    /// Threads of the rank that are not told at all.
+    /// Threads of the rank that are not reported at all.
     pub left_out: u32,
 }
 
@@ -93,7 +93,7 @@ pub enum Step {
         /// Where the thread is, or within the call that it is to come back from.
         offset: u64,
     },
-    /// Code in no file, or in one that is not told.
+    /// Code in no file, or in one that is not named.
     Nowhere,
     /// Steps that are left out.
     LeftOut,
@@ -104,16 +104,17 @@ pub enum Step {
 pub struct Module {
     /// Its path, [`PATH_BYTES_MAX`] at most; `[vdso]` for what the kernel brings.
     pub path: String,
-    /// What its linker wrote to tell it from others of its name; empty where it wrote nothing.
+    /// What its linker wrote to distinguish it from others of its name; empty where it wrote
+    /// nothing.
     pub build_id: Vec<u8>,
 }
 
 /// A function at an address.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Named {
-    /// Its name; empty where the file does not tell.
+    /// Its name; empty where the file does not name it.
     pub function: String,
-    /// The source line; empty where the file does not tell.
+    /// The source line; empty where the file does not name it.
     pub line: String,
 }
 
@@ -127,10 +128,10 @@ pub const BUILD_ID_BYTES_MAX: usize = 32;
 pub const OFFSETS_MAX: usize = 8;
 /// Functions at one address: those that were inlined there.
 pub const INLINED_MAX: usize = 5;
-/// Threads of a rank that are told.
+/// Threads of a rank that are reported.
 pub const THREADS_MAX: usize = 64;
 
-/// What a rank is about, as its memory tells. Communicators and peers are as the rank numbers them.
+/// What a rank is about, as its memory shows. Communicators and peers are as the rank numbers them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct PendingCall {
     /// When the call began that was looked at, in ticks: if it is another one by now, this is about
@@ -140,11 +141,11 @@ pub struct PendingCall {
     pub need: Need,
     /// Operations that are not complete: first those that the call waits for.
     pub operations: Vec<PendingOperation>,
-    /// There are more than are told.
+    /// There are more than are listed.
     pub more_operations: bool,
     /// Collectives so far by communicator.
     pub passed: Vec<(CommLocal, u64)>,
-    /// Where in the application's source the call stands.
+    /// Where in the application's source the call is.
     pub site: Option<String>,
 }
 
@@ -184,7 +185,7 @@ pub struct PendingOperation {
 /// What a supervisor did.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Outcome {
-    /// Every thread stands still, outside MPI.
+    /// Every thread is stopped, outside MPI.
     Stopped,
     /// A thread is inside MPI or held by the gate, and no other thread runs: left alone.
     HeldInMpi,
@@ -230,7 +231,7 @@ pub enum ToSupervisor {
     },
     /// What is at these addresses?
     Name {
-        /// Of which file; one that this supervisor has told.
+        /// Of which file; one that this supervisor has named.
         module: Module,
         /// Addresses as the file was linked for, [`OFFSETS_MAX`] at most.
         offsets: Vec<u64>,

@@ -5,6 +5,7 @@
 //! in time are fixed, so that all ranks act at the same time. Points in time are job time: the
 //! clock of the root's node, in ns, as every tool place knows it within an error.
 
+use super::analyses::AnalysisSet;
 use super::strategy::Strategy;
 use bincode::{Decode, Encode};
 use core::fmt;
@@ -41,6 +42,8 @@ pub enum Order {
     Shutdown,
     /// The order in which buffers give up detail is changed.
     Strategy { strategy: Strategy },
+    /// These analyses are switched on or off, at the earliest time that every place can know of.
+    Analyses { these: AnalysisSet, on: bool },
 }
 
 /// A command with fixed points in time, as the root sends it to the tool places.
@@ -84,6 +87,13 @@ pub enum Verb {
     /// As [`Order::Strategy`]. Records that are in buffers already stay in their levels, which are
     /// given up first.
     Strategy { strategy: Strategy },
+    /// These analyses are switched at `at_ns`: a call counts where it ends. Of one under way when
+    /// they are switched on the part behind counts, and is marked as clipped.
+    Analyses {
+        these: AnalysisSet,
+        on: bool,
+        at_ns: u64,
+    },
 }
 
 /// An order with an argument outside its limits; the message says what to do.
@@ -91,6 +101,7 @@ pub enum Verb {
 pub enum InvalidOrder {
     Lease { name: &'static str, lease_ns: u64 },
     Window { length_ns: u64 },
+    Analyses,
 }
 
 impl Order {
@@ -105,6 +116,7 @@ impl Order {
             Order::Window { .. } => "record-window",
             Order::Shutdown => "shutdown",
             Order::Strategy { .. } => "strategy",
+            Order::Analyses { .. } => "analyses",
         }
     }
 
@@ -116,6 +128,7 @@ impl Order {
         let name = self.name();
         match &mut self {
             Order::Pause { lease_ns } | Order::Hold { lease_ns } => match *lease_ns {
+                // Protobuf's default: the client left the lease to us.
                 0 => *lease_ns = LEASE_DEFAULT_NS,
                 1..=LEASE_NS_MAX => {}
                 lease_ns => return Err(InvalidOrder::Lease { name, lease_ns }),
@@ -124,11 +137,15 @@ impl Order {
                 WINDOW_NS_MIN..=WINDOW_NS_MAX => {}
                 length_ns => return Err(InvalidOrder::Window { length_ns }),
             },
+            Order::Analyses { these, .. } if these.is_empty() => {
+                return Err(InvalidOrder::Analyses);
+            }
             Order::Resume
             | Order::Reset
             | Order::Record { .. }
             | Order::Shutdown
-            | Order::Strategy { .. } => {}
+            | Order::Strategy { .. }
+            | Order::Analyses { .. } => {}
         }
 
         Ok(self)
@@ -167,11 +184,17 @@ impl Order {
             },
             Order::Window { length_ns } => Verb::Window {
                 from_ns: cut_ns,
+                // From the cut on: a window keeps its length however far ahead the root puts that.
                 to_ns: cut_ns.saturating_add(length_ns),
                 epoch,
             },
             Order::Shutdown => Verb::Shutdown,
             Order::Strategy { strategy } => Verb::Strategy { strategy },
+            Order::Analyses { these, on } => Verb::Analyses {
+                these,
+                on,
+                at_ns: cut_ns,
+            },
         }
     }
 }
@@ -188,6 +211,9 @@ impl fmt::Display for Order {
                 write!(f, "for {:?}", Duration::from_nanos(*length_ns))
             }
             Order::Strategy { strategy } => strategy.fmt(f),
+            Order::Analyses { these, on } => {
+                write!(f, "{} {these}", if *on { "on" } else { "off" })
+            }
             Order::Resume | Order::Reset | Order::Shutdown => Ok(()),
         }
     }
@@ -197,7 +223,9 @@ impl Verb {
     /// Job time at which the ranks can have done it at the earliest, in ns; 0 is at once.
     pub fn due_ns(&self) -> u64 {
         match *self {
-            Verb::Reset { at_ns } | Verb::Record { at_ns, .. } => at_ns,
+            Verb::Reset { at_ns } | Verb::Record { at_ns, .. } | Verb::Analyses { at_ns, .. } => {
+                at_ns
+            }
             Verb::Window { to_ns, .. } => to_ns,
             Verb::Pause { .. }
             | Verb::Resume
@@ -214,7 +242,7 @@ impl Verb {
             Verb::Window { from_ns, to_ns, .. } => {
                 ahead_ns.saturating_add(to_ns.saturating_sub(from_ns))
             }
-            Verb::Reset { .. } | Verb::Record { .. } => ahead_ns,
+            Verb::Reset { .. } | Verb::Record { .. } | Verb::Analyses { .. } => ahead_ns,
             Verb::Pause { .. }
             | Verb::Resume
             | Verb::Hold { .. }
@@ -247,6 +275,9 @@ impl fmt::Display for InvalidOrder {
                  ({WINDOW_NS_MIN}) and at most 24 hours ({WINDOW_NS_MAX}); for longer, switch \
                  recording on and later off"
             ),
+            InvalidOrder::Analyses => {
+                f.write_str("no analysis is named; name those to switch, such as messages")
+            }
         }
     }
 }

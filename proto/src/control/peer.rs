@@ -28,7 +28,7 @@ pub struct Endpoints {
     pub sends: Vec<SendEndpoint>,
 }
 
-/// One message as its sender tells it.
+/// One message as its sender reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct SendEndpoint {
     /// To whom it goes, in the application's world.

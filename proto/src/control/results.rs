@@ -85,6 +85,16 @@ pub struct Traffic {
     pub bytes: u64,
 }
 
+impl Traffic {
+    /// Adds the messages and bytes of `from`.
+    #[inline(always)]
+    pub fn add(&mut self, from: Traffic) {
+        // Saturating: sums from other processes may be anything.
+        self.messages = self.messages.saturating_add(from.messages);
+        self.bytes = self.bytes.saturating_add(from.bytes);
+    }
+}
+
 /// The point-to-point communication matrix, in blocks of neighbouring ranks: block `b` holds the
 /// ranks from `b * block_ranks` on. Its size depends on the side that was asked for, never on the
 /// number of ranks.
@@ -92,9 +102,9 @@ pub struct Traffic {
 pub struct Matrix {
     /// Ranks per block; 1 is the exact matrix. 0 is the matrix of nobody.
     pub block_ranks: u32,
-    /// As told by the senders: `(source block, destination block)`.
+    /// As reported by the senders: `(source block, destination block)`.
     pub sent: BTreeMap<(u32, u32), Traffic>,
-    /// As told by the receivers: `(source block, destination block)`.
+    /// As reported by the receivers: `(source block, destination block)`.
     pub received: BTreeMap<(u32, u32), Traffic>,
     /// Traffic whose peer could not be resolved (no definition): never hidden in another cell.
     pub unresolved: Traffic,
@@ -127,7 +137,7 @@ pub struct Messages {
 /// Endpoints of messages that will never be matched, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
 pub struct Unmatched {
-    /// The peer could not be resolved: its communicator or group was not told.
+    /// The peer could not be resolved: its communicator or group was not reported.
     pub unresolved: u64,
     /// Given up because there was no memory for them, or no credit on the way to the other place.
     pub limit: u64,
@@ -155,6 +165,7 @@ impl Group {
         let mut new = Group::default();
         for (&start, runs) in &from.pieces {
             let known = self.pieces.get(&start);
+            // A total order over pieces makes the merge commutative and idempotent.
             if known.is_none_or(|known| weight(known) < weight(runs)) {
                 self.pieces.insert(start, runs.clone());
                 new.pieces.insert(start, runs.clone());
@@ -167,6 +178,7 @@ impl Group {
 /// The members in some runs; of equally many, the runs themselves decide.
 fn weight(runs: &[Run]) -> (u64, impl Ord) {
     let members: u64 = runs.iter().map(|run| u64::from(run.count)).sum();
+    // Without this tie-break two equally long pieces would stay in the order of their arrival.
     let each = runs.iter().map(|run| (run.first, run.stride, run.count));
     (members, each.collect::<Vec<_>>())
 }
@@ -192,7 +204,7 @@ pub struct Ledger {
     pub reset: u64,
 }
 
-/// What stands beside every answer: how much of the truth it is.
+/// What goes with every answer: how much of the truth it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Encode, Decode, Serialize, Deserialize)]
 pub struct Coverage {
     /// Ranks that the job has.

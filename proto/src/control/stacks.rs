@@ -12,11 +12,11 @@ use bincode::{Decode, Encode};
 /// everywhere. Levels near the root stay before those below; of one level the first in the order of
 /// their paths.
 pub const NODES_MAX: usize = 2048;
-/// Frames of a path: a deeper one, a recursion, is told without its middle.
+/// Frames of a path: a deeper one, a recursion, is given without its middle.
 pub const DEPTH_MAX: usize = 128;
 /// Ranks that a node names: the lowest.
 pub const NAMED_MAX: usize = 128;
-/// Source lines that a node tells: the first in their order.
+/// Source lines that a node lists: the first in their order.
 pub const LINES_MAX: usize = 4;
 /// Bytes of a function's name. Those of C++ templates can be thousands, of which the first say
 /// most.
@@ -43,6 +43,7 @@ impl Chosen {
     /// Every rank.
     pub const ALL: Chosen = {
         let mut ranges = [Chosen::NONE; RANGES_MAX];
+        // One range that holds any job's ranks, so that nobody has to know how many there are.
         ranges[0] = (Rank(0), Rank(u32::MAX));
         Chosen { ranges }
     };
@@ -50,6 +51,7 @@ impl Chosen {
     /// These ranges; nothing where they are too many.
     pub fn of(given: &[(Rank, Rank)]) -> Option<Chosen> {
         let mut ranges = [Chosen::NONE; RANGES_MAX];
+        // The query is `Copy` and of fixed size: every member gets it without an allocation.
         ranges.get_mut(..given.len())?.copy_from_slice(given);
         Some(Chosen { ranges })
     }
@@ -73,7 +75,7 @@ pub enum Frame {
     Function {
         /// The name of the file that it is in; empty for code in no file.
         module: String,
-        /// Its name; empty where the file does not tell.
+        /// Its name; empty where the file does not name it.
         name: String,
     },
 }
@@ -91,7 +93,7 @@ pub struct Node {
     /// Threads that are here and not below; what is neither here nor in a node below is in one that
     /// was cut off.
     pub ends: u64,
-    /// The lowest of the ranks, [`NAMED_MAX`] at most. The first of them stands for all.
+    /// The lowest of the ranks, [`NAMED_MAX`] at most. The first of them represents all.
     pub named: Vec<Rank>,
     /// Where in the function: source lines, or offsets in the file where there are none, each with
     /// its threads; [`LINES_MAX`] at most.
@@ -105,7 +107,7 @@ pub enum Way {
     Stopped,
     /// It slept in a system call that would have noticed a stop, and was read as it lay.
     Asleep,
-    /// It could not be stopped; told is what is known without.
+    /// It could not be stopped; given is what is known without.
     Unstopped(UnstoppedReason),
     /// Nothing is known of it.
     Missing(UnstoppedReason),
@@ -152,6 +154,6 @@ pub struct Stacks {
     pub left_out: u64,
     /// Threads with a frame whose name did not come in time; the next answer has it.
     pub unnamed: u64,
-    /// The longest time that a thread stood still for this, and of which rank.
+    /// The longest time that a thread was stopped for this, and of which rank.
     pub longest_stop: Option<(u64, Rank)>,
 }

@@ -36,9 +36,9 @@ pub const RULES_MAX: usize = 8;
 /// Levels of a strategy, what no rule claims included: each costs a buffer memory and a bin that is
 /// not full.
 pub const LEVELS_MAX: u32 = 64;
-/// Depths that a rule tells apart; what is deeper goes first, all together.
+/// Depths that a rule distinguishes; what is deeper goes first, all together.
 pub const DEPTH_LEVELS: u8 = 8;
-/// Powers of two that a rule tells apart; what is shorter goes first, all together.
+/// Powers of two that a rule distinguishes; what is shorter goes first, all together.
 pub const DURATION_LEVELS: u8 = 8;
 /// How often a rule halves the frequency of samples: 1 kHz comes down to one per minute.
 pub const SAMPLE_LEVELS: u8 = 16;
@@ -146,6 +146,7 @@ impl Strategy {
                     "{rule} comes twice; the second claims nothing"
                 )));
             }
+            // A list of fixed length keeps a strategy `Copy` and its encoding bounded.
             strategy.rules[index] = Some(*rule);
         }
 
@@ -204,6 +205,7 @@ fn check(rule: &Rule) -> Result<(), NoStrategy> {
                  iterations:4@MPI_Barrier"
             )))
         }
+        // Region 0 is no function: it is a call of which nobody noted the name.
         Rule::Iterations { at, .. } if at.0 == 0 || usize::from(at.0) >= mpi::FUNCTIONS.len() => {
             Err(NoStrategy(
                 "iterations end at a function: iterations:4@MPI_Barrier".into(),

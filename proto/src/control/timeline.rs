@@ -40,9 +40,11 @@ impl TimelinePosition {
     /// Where nobody answered, because the place is silent or gone, the next rank may be another
     /// place's. A page that leads back is a fault that must not make this endless.
     pub fn behind(self, page: &Timeline, ranks: u32) -> Option<TimelinePosition> {
+        // Asking for the same rank again could wait for ever for a place that is gone.
         if page.pieces.is_empty() {
             return TimelinePosition::of(self.location.rank.0.saturating_add(1), ranks);
         }
+        // Positions strictly rise, so the pages of a job end whatever the places say.
         page.next.filter(|next| *next > self)
     }
 }
@@ -65,7 +67,7 @@ pub struct Piece {
     /// Its calls that began before the end that was asked for, and ended behind the begin; in order
     /// of their ends.
     pub rows: Vec<Row>,
-    /// All of its calls have been given. What follows is told here, and is nothing before.
+    /// All of its calls have been given. What follows is set here, and is nothing before.
     pub is_complete: bool,
     /// Communicators of these calls, as far as they are defined.
     pub comms: BTreeMap<CommLocal, Member>,

@@ -1,5 +1,6 @@
 //! Messages between the nodes of the tree.
 
+use super::analyses::{AnalysesStatus, AnalysisSet};
 use super::buffers::{Buffers, Cursor, Records};
 use super::hang::Hang;
 pub use super::order::{Order, Verb};
@@ -45,6 +46,9 @@ pub enum Down {
     Release,
     /// Everything has been said: finalise MPI and leave.
     Shutdown,
+    /// The analyses that are on from the start; before [`Down::Job`], and only where they are not
+    /// the usual ones.
+    Analyses(AnalysisSet),
 }
 
 /// From a child to its parent.
@@ -183,7 +187,7 @@ pub enum Query {
     },
     /// What the ranks are doing.
     Status,
-    /// Point-to-point messages, sends put together with their receives.
+    /// Point-to-point messages, sends matched with their receives.
     Messages,
     /// What the buffers hold and what they gave up.
     Buffers,
@@ -228,6 +232,8 @@ pub enum Query {
         /// All threads of each, or the first one alone.
         threads: bool,
     },
+    /// Which analyses are on, and when they were not.
+    Analyses,
 }
 
 /// Part of an answer.
@@ -251,6 +257,8 @@ pub enum Partial {
     Hang(Box<Hang>),
     /// To [`Query::Stacks`].
     Stacks(Box<Stacks>),
+    /// To [`Query::Analyses`].
+    Analyses(Box<AnalysesStatus>),
 }
 
 /// How a rank ended.

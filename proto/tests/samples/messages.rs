@@ -6,6 +6,9 @@ use super::hang::{diagnosis, hang, seen};
 use super::results::{coverage, functions, group, matrix, of_messages, status};
 use super::stacks::{chosen, module, named, stacks, walked};
 use invivo_proto::control;
+use invivo_proto::control::analyses::{
+    AnalysesStatus, Analysis, AnalysisSet, AnalysisStatus, Gaps,
+};
 use invivo_proto::control::link::{
     Answer, Ask, AtEnd, Final, JobDescription, Request, Response, TimelinePage,
 };
@@ -36,6 +39,27 @@ fn acks() -> Acks {
         complete_ns: 6_100_000_000,
         clipped: 3,
         open: 1,
+    }
+}
+
+fn analyses() -> AnalysesStatus {
+    let on = AnalysisStatus {
+        on: 4,
+        ..AnalysisStatus::default()
+    };
+    let off = AnalysisStatus {
+        on: 0,
+        off: 4,
+        since_ns: 7_000_000_000,
+        gaps: Gaps {
+            earlier: 1,
+            earlier_ns: 300,
+            last: vec![(5_000_000_000, 6_000_000_000), (7_000_000_000, u64::MAX)],
+        },
+    };
+    AnalysesStatus {
+        of: [on.clone(), on, off],
+        now_ns: 8_000_000_000,
     }
 }
 
@@ -74,6 +98,11 @@ pub fn downs() -> Vec<Down> {
         Verb::Strategy {
             strategy: strategy(),
         },
+        Verb::Analyses {
+            these: AnalysisSet::ALL,
+            on: true,
+            at_ns: 5_000_000_000,
+        },
     ];
     let commands = verbs.into_iter().zip(9..).map(|(verb, id)| {
         Down::Command(Command {
@@ -108,6 +137,7 @@ pub fn downs() -> Vec<Down> {
             chosen: chosen(),
             threads: true,
         },
+        Query::Analyses,
     ];
     let queries = queries
         .into_iter()
@@ -134,6 +164,7 @@ pub fn downs() -> Vec<Down> {
         Down::Groups([(CommId::WORLD, group())].into()),
         Down::Release,
         Down::Shutdown,
+        Down::Analyses(AnalysisSet::ALL),
     ];
     [job]
         .into_iter()
@@ -155,6 +186,7 @@ pub fn ups() -> Vec<Up> {
         Partial::Timeline(timeline()),
         Partial::Hang(Box::new(hang())),
         Partial::Stacks(Box::new(stacks())),
+        Partial::Analyses(Box::new(analyses())),
     ];
     let partials = partials
         .into_iter()
@@ -273,6 +305,10 @@ pub fn requests() -> Vec<Request> {
         Order::Strategy {
             strategy: strategy(),
         },
+        Order::Analyses {
+            these: AnalysisSet::of(Analysis::Messages),
+            on: true,
+        },
     ];
     let orders = orders.into_iter().zip(9..).map(|(order, id)| Ask::Command {
         id: CommandId(id),
@@ -309,6 +345,7 @@ pub fn responses() -> Vec<Response> {
         Answer::Timeline(timeline(), coverage()),
         Answer::Hang(Box::new((diagnosis(), hang())), coverage()),
         Answer::Stacks(Box::new(stacks()), coverage()),
+        Answer::Analyses(Box::new(analyses()), coverage()),
     ]
     .map(|answer| Response {
         id: 1,
@@ -330,6 +367,7 @@ pub fn at_ends() -> Vec<AtEnd> {
         AtEnd::Page(page),
         AtEnd::Result(Box::new(result())),
         AtEnd::Early(Box::new(result())),
+        AtEnd::Analyses(Box::new(analyses())),
     ]
 }
 

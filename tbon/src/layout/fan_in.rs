@@ -3,9 +3,10 @@
 use core::fmt;
 use core::str::FromStr;
 
-/// Ranks per tool place where nothing else is said: four ranks leave a place enough of a core on
-/// small machines, and eight ranks need three extra processes.
-pub const RANKS_PER_PLACE_DEFAULT: u32 = 4;
+/// Ranks per tool place where nothing else is said: all that a node has, as long as one place keeps
+/// up with them. One takes ten million calls a second, which 64 ranks reach at 150,000 each, and
+/// every further process takes time from a node whose cores the application has all booked.
+pub const RANKS_PER_PLACE_DEFAULT: u32 = 64;
 /// Members per analysis node where nothing else is said: a merge takes microseconds, so that
 /// sixteen answers are merged before the next one matters, and a million ranks need six layers.
 pub const MEMBERS_PER_NODE_DEFAULT: u32 = 16;
@@ -15,7 +16,7 @@ pub const FAN_IN_LIST_MAX: usize = 8;
 
 /// Ranks per place, then members per node, from the lowest layer of nodes up; the last number
 /// repeats. Where only the ranks per place are said, nodes take [`MEMBERS_PER_NODE_DEFAULT`]. As
-/// text: `4,16`.
+/// text: `64,16`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FanIn {
     list: [u32; FAN_IN_LIST_MAX],

@@ -44,7 +44,9 @@ impl<M: Merge> Node<M> {
                 self.waves.clear();
                 self.commands.under_way.clear();
             }
-            Down::Job(_) | Down::Heartbeat | Down::Release => self.heartbeat.hear(now_ns),
+            Down::Job(_) | Down::Analyses(_) | Down::Heartbeat | Down::Release => {
+                self.heartbeat.hear(now_ns);
+            }
         }
 
         for child in self.members.children() {

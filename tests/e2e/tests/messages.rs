@@ -83,7 +83,7 @@ fn matched(family: Family, ranks: u32, fan_in: &'static str) {
     // Held until all tool processes know the job's time: messages that begin before have no times.
     let job = Job::observed(family, ranks, &command).fan_in(fan_in);
 
-    let mut running = job.options(["--hold"]).start();
+    let mut running = job.options(["--hold", "--analyses", "all"]).start();
     running.wait_for_answers();
     running.client().resume(ranks);
     running.wait_for_notes("done");

@@ -144,6 +144,24 @@ fn invivo_run_adds_its_processes_to_the_launchers_line() {
     }
 }
 
+/// Members agree on the name of each communicator, however it was made: each rank's messages on all
+/// of them go to the rank below it, and the report says so.
+#[test]
+fn communicators_made_of_communicators_have_known_peers() {
+    for family in Family::ALL {
+        let ranks = ranks(family);
+        let command = program(family, "communicator_chains", []);
+        let bare = Job::bare(family, ranks, &command).run();
+        let observed = Job::observed(family, ranks, &command).run();
+
+        same_but_for_one_line(&bare, &observed);
+        let (report, own) = (observed.report(), observed.own_counts());
+        checks::complete(&report, ranks);
+        checks::same_calls(&report, &own.calls);
+        checks::same_traffic(&report, &own);
+    }
+}
+
 /// Callbacks of the application in `MPI_Finalize` may still communicate.
 #[test]
 fn callbacks_in_finalize_still_communicate() {

@@ -41,6 +41,7 @@ impl<E> Agenda<E> {
 
     /// Lets `event` happen at `time`, or now where that is past.
     pub fn at(&mut self, time: Time, event: E) {
+        // The running number makes the order of simultaneous events part of the case.
         self.events.insert((time.max(self.now), self.noted), event);
         self.noted += 1;
     }

@@ -66,11 +66,13 @@ impl Case {
     /// A case with parameters drawn from its seed. Two in five have no fault at all.
     pub fn of_seed(seed: u64) -> Case {
         let mut rng = stream(seed, "case");
+        // Only without faults can the checker require every answer to be complete.
         let faulty = rng.u32(..5) >= 2;
         let mut few = |most: u32| if faulty { rng.u32(..=most) } else { 0 };
         let (deaths, stalls, garbles) = (few(2), few(2), few(2));
         let hosts = [1, 1, 1, 2, 3][rng.usize(..5)];
         let ranks = match rng.u32(..8) {
+            // Seldom many: small jobs reach the odd shapes of trees, and run fast.
             0 => rng.u32(1..=160),
             _ => rng.u32(1..=32),
         };
@@ -84,6 +86,7 @@ impl Case {
             calls: rng.u32(0..=80),
             questions: rng.u32(1..=10),
             commands: rng.u32(0..=8),
+            // No delay at all makes messages tie, the longest reorders them between links.
             delay_us: [0, 100, 5_000, DELAY_US_MAX][rng.usize(..4)],
             offset_ms: [0, 1, 3_600_000][rng.usize(..3)],
             drift_ppm: [0, DRIFT_PPM_MAX][rng.usize(..2)],
@@ -174,6 +177,7 @@ impl Case {
             |case| &mut case.stalls,
             |case| &mut case.garbles,
         ];
+        // The largest steps first: most parameters have nothing to do with a failure.
         for fewer in [|_| 0, |n: u32| n / 2, |n: u32| n.saturating_sub(1)] {
             for field in fields {
                 let mut case = *self;
@@ -202,12 +206,13 @@ impl Case {
 /// there and back, stay well below what a node grants each layer.
 pub const DELAY_US_MAX: u32 = 100_000;
 /// Half of what two clocks may run apart: each host's may be off to either side.
-pub const DRIFT_PPM_MAX: u32 = (invivo_tbon::clock::DRIFT_PPM / 2) as u32;
+pub const DRIFT_PPM_MAX: u32 = (invivo_tbon::job_time::DRIFT_PPM / 2) as u32;
 
 /// A stream of random numbers for one purpose, so that more of them here change nothing there.
 pub fn stream(seed: u64, purpose: &str) -> Rng {
     let salt = purpose
         .bytes()
+        // FNV-1a, fixed for ever: a seed of an old report must give the same case.
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });

@@ -11,7 +11,7 @@ use crate::script::LEASE_NS_MAX;
 use crate::simulation::{self, TICK_NS_LATE_MAX};
 use invivo_proto::control::tree::MISSING_MAX;
 use invivo_proto::ids::WorldRank;
-use invivo_tbon::clock::ASK_NS;
+use invivo_tbon::job_time::ASK_NS;
 use invivo_tbon::layout::Layout;
 use invivo_tbon::limits::COMMAND_NS_PER_LAYER;
 
@@ -52,6 +52,7 @@ pub fn hold(case: &Case) -> Result<(Layout, History), String> {
         Some(_) => {
             let fails =
                 |case: &Case| ran(case).is_some_and(|(.., violations)| !violations.is_empty());
+            // A smaller case may fail for another reason, which is as good a finding.
             let smallest = case.shrunk(fails);
             let why = ran(&smallest)
                 .map(|(.., violations)| violations)
@@ -87,6 +88,7 @@ impl Checker<'_> {
     /// reached it late may be waited for to the end of its time, and whoever missed one is silent
     /// until it is heard, which its questions for the time see to.
     fn settle_ns(&self) -> Time {
+        // A hold may take as long as its lease on top of the usual time.
         let command = self.height() * COMMAND_NS_PER_LAYER + LEASE_NS_MAX;
         let heard = ASK_NS + 2 * Time::from(self.case.delay_us) * 1000 + 2 * TICK_NS_LATE_MAX + MS;
         command + heard
@@ -128,6 +130,7 @@ impl Checker<'_> {
     /// When a process was cut off from the root: the first death above it.
     fn cut_off(&self, world: WorldRank) -> Option<Time> {
         self.up_from(world)
+            // Its own death is no cut from the root.
             .skip(1)
             .filter_map(|above| self.history.died(above))
             .min()

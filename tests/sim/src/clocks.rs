@@ -24,6 +24,7 @@ impl HostClock {
 
     /// What it shows at a time.
     pub fn local(&self, time: Time) -> u64 {
+        // In 128 bits: hours of nanoseconds times parts per million overflow 64.
         let drift = i128::from(time) * i128::from(self.drift_ppm) / 1_000_000;
         (i128::from(self.offset_ns) + i128::from(time) + drift) as u64
     }

@@ -48,6 +48,7 @@ pub fn plan(case: &Case, layout: &Layout) -> Vec<Fault> {
     let victims: Vec<WorldRank> = (0..layout.total())
         .map(WorldRank)
         .filter(|&world| {
+            // The root is no victim here: its death ends the job and is a parameter of its own.
             matches!(
                 layout.role(world),
                 Some(Role::Place { .. } | Role::Node { .. })

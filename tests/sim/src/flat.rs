@@ -3,14 +3,43 @@
 
 use crate::groups;
 use crate::history::{Fed, InHand, Obeyed, Outcome};
+use invivo_proto::control::analyses::{AnalysesStatus, Analysis, AnalysisSet, AnalysisStatus};
 use invivo_proto::control::results::{
     Coverage, FunctionStats, FunctionTable, Ledger, Matrix, Moments, RANK_STATES, RankState,
 };
-use invivo_proto::control::tree::{Acks, Cut, FAILURES_MAX};
-use invivo_proto::ids::{Rank, RegionId, WorldRank};
+use invivo_proto::control::tree::{Acks, Cut, FAILURES_MAX, Verb};
+use invivo_proto::ids::{CommandId, Rank, RegionId, WorldRank};
 use invivo_proto::record::RecordKind;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+
+/// Which analyses are on: ranks are added, and of what differs the greatest counts.
+pub fn analyses(in_hand: &[&InHand]) -> AnalysesStatus {
+    let of = Analysis::ALL.map(|analysis| {
+        let of = || {
+            let all = in_hand.iter();
+            all.map(|hand| &hand.analyses.of[analysis as usize])
+        };
+        AnalysisStatus {
+            on: of().map(|one| one.on).sum(),
+            off: of().map(|one| one.off).sum(),
+            since_ns: of().map(|one| one.since_ns).max().unwrap_or(0),
+            gaps: of().map(|one| one.gaps.clone()).max().unwrap_or_default(),
+        }
+    });
+    AnalysesStatus { of, now_ns: 0 }
+}
+
+/// What is on after these commands, of a job that starts as usual.
+pub fn analyses_after(given: &[(CommandId, Verb)]) -> AnalysisSet {
+    let mut all = AnalysisSet::DEFAULT;
+    for (_, verb) in given {
+        if let Verb::Analyses { these, on, .. } = *verb {
+            all = all.switched(these, on);
+        }
+    }
+    all
+}
 
 /// The function table of these calls.
 pub fn functions(fed: &[Fed], rank_rows_max: u32) -> FunctionTable {
@@ -44,6 +73,7 @@ pub fn functions(fed: &[Fed], rank_rows_max: u32) -> FunctionTable {
 fn row(calls: &[Fed]) -> FunctionStats {
     let durations = || calls.iter().map(|fed| u128::from(fed.call.duration));
     let n = calls.len() as u128;
+    // In 128 bits and without rounding, where the analyses use Welford's updates in floating point.
     let (sum, squares) = (
         durations().sum::<u128>(),
         durations().map(|ns| ns * ns).sum::<u128>(),
@@ -80,6 +110,7 @@ fn same_rows<K: PartialEq>(
     one: &BTreeMap<K, FunctionStats>,
     other: &BTreeMap<K, FunctionStats>,
 ) -> bool {
+    // Relative to the largest duration: cancellation makes small results of large numbers inexact.
     let near = |a: f64, b: f64, scale: f64| (a - b).abs() <= 1e-9 * (scale + 1.0);
     let same = |a: &FunctionStats, b: &FunctionStats| {
         let scale = a.time.max_ns as f64;
@@ -93,6 +124,7 @@ fn same_rows<K: PartialEq>(
         };
         exact == *b
             && near(a.time.mean_ns, b.time.mean_ns, scale)
+            // A sum of squares over all calls, so its error grows with both.
             && near(a.time.m2, b.time.m2, scale * scale * a.time.count as f64)
     };
 
@@ -127,6 +159,7 @@ pub fn matrix(in_hand: &[&InHand], ranks: u32, side_max: u32) -> Matrix {
             Some(leader) if hand.groups.contains(&groups::led_by(leader)) => {
                 Some(groups::member(leader, facts.peer, ranks))
             }
+            // The place does not know the group yet: the message counts, in no cell.
             Some(_) => None,
         };
         let own = fed.rank.0 / block;
@@ -163,6 +196,7 @@ pub fn acks(places: &[&Obeyed], absent: u32, missing: &[WorldRank]) -> Acks {
         Outcome::Failed(why) => Some((*rank, why.clone())),
         _ => None,
     });
+    // Of equals the lowest rank, as the merge in the tree takes it.
     let slowest = ranks
         .iter()
         .max_by_key(|(rank, _, ns)| (*ns, Reverse(*rank)));

@@ -4,6 +4,7 @@ use crate::agenda::Time;
 use crate::faults::{Ailment, Fault};
 use crate::rank::Done;
 use crate::truth::{self, Seen};
+use invivo_proto::control::analyses::{AnalysesStatus, AnalysisSet};
 use invivo_proto::control::results::{Coverage, RankState};
 use invivo_proto::control::tree::{Acks, Cut, Partial, Verb};
 use invivo_proto::ids::{CommId, CommandId, Rank, WaveId, WorldRank};
@@ -97,6 +98,8 @@ pub struct InHand {
     pub states: Vec<(Rank, RankState)>,
     /// Ranks whose calls were recorded.
     pub recorded: u32,
+    /// Which analyses were on.
+    pub analyses: AnalysesStatus,
 }
 
 /// How a command went on one rank.
@@ -167,6 +170,8 @@ pub struct History {
     pub cuts: BTreeMap<WorldRank, Vec<truth::Cut>>,
     /// The epoch of recording that each place came to.
     pub epochs: BTreeMap<WorldRank, u32>,
+    /// The analyses that are on at each place in the end.
+    pub analyses: BTreeMap<WorldRank, AnalysisSet>,
     /// Every cut, as the places tell it.
     pub cuts_made: Vec<CutMade>,
     /// Ideas of job time that were off by more than they should be, a sentence each; the first few.

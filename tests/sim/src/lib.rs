@@ -8,8 +8,10 @@
 //! that prints one line per event:
 //!
 //! ```text
-//! 0.104233000 T9 > N12 Partial wave 3        T9 sends, N12 receives, N the nodes, R the root, T the places
+//! 0.104233000 T9 > N12 Partial wave 3
 //! ```
+//!
+//! Here T9 sends and N12 receives: N are the nodes, R is the root, T are the places.
 //!
 //! [`scale`] runs trees of a million ranks, without faults, with answers known in closed form.
 #![allow(

@@ -29,6 +29,7 @@ impl Links {
     pub fn arrival(&mut self, now: Time, from: WorldRank, to: WorldRank) -> Time {
         let arrival = now + self.rng.u64(..=self.delay_ns_max);
         let last = self.last.entry((from, to)).or_default();
+        // MPI does not let messages of one pair of ranks overtake each other.
         *last = arrival.max(*last);
         *last
     }

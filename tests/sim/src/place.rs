@@ -27,6 +27,8 @@ use crate::truth::{Cut, What};
 use fastrand::Rng;
 use invivo_analysis::functions::Functions;
 use invivo_analysis::matrix::MatrixLeaf;
+use invivo_analysis::switches::Switches;
+use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::results::Group;
 use invivo_proto::control::tree::{Ended, RankEnded, Up};
 use invivo_proto::ids::{CommId, Rank, RegionId, WorldRank};
@@ -53,6 +55,8 @@ pub struct SimPlace {
     plant: Option<Plant>,
     functions: Functions,
     matrix: MatrixLeaf,
+    /// Which analyses are on; those above are fed all the same.
+    switches: Switches,
     groups: BTreeSet<CommId>,
     /// What the analyses were fed with, for the checker.
     fed: Vec<Fed>,
@@ -100,6 +104,7 @@ impl SimPlace {
             plant: case.plant,
             functions: Functions::default(),
             matrix: MatrixLeaf::default(),
+            switches: Switches::default(),
             groups: BTreeSet::new(),
             fed: Vec::new(),
             refused: BTreeSet::new(),
@@ -123,6 +128,11 @@ impl SimPlace {
         let told = place.groups_told();
         place.learn_groups(told);
         place
+    }
+
+    /// Which analyses are on.
+    pub fn analyses_on(&self) -> AnalysisSet {
+        self.switches.on()
     }
 
     /// Its ranks.
@@ -180,6 +190,7 @@ impl SimPlace {
 
     /// Takes a packet that came over MPI.
     pub fn receive(&mut self, index: usize, calls: Vec<Call>, now: Time) {
+        // Saturating, because a planted bug makes the sum too small.
         self.in_transit = self.in_transit.saturating_sub(calls.len() as u64);
         self.received[index] += 1;
         self.feed(index, calls, now);
@@ -192,6 +203,7 @@ impl SimPlace {
         let rank = &self.ranks[index];
         let ended = RankEnded {
             rank: rank.rank,
+            // SIGSEGV in an MPI function: what it is makes no difference to the tree.
             how: Ended::Signal(11),
             inside: Some(RegionId(1)),
         };
@@ -212,6 +224,8 @@ impl SimPlace {
     fn feed(&mut self, index: usize, calls: Vec<Call>, now: Time) {
         let rank = self.ranks[index].rank;
         for call in calls {
+            // Some records are refused, as malformed ones are, so that this counter is not always
+            // 0.
             if self.rng.u32(..50) == 0 {
                 self.dropped += 1;
                 self.refused.insert((rank, call.ordinal));
@@ -244,6 +258,7 @@ impl SimPlace {
         self.stored_ever += 1;
         self.kept += 1;
         if self.kept > STORE_CALLS_MAX {
+            // Half at once, as a buffer gives up whole bins and not single records.
             let given_up = self.kept / 2;
             self.reduced += given_up;
             self.kept -= if self.plant == Some(Plant::KeepTwice) {
@@ -259,6 +274,7 @@ impl SimPlace {
         if self.plant == Some(Plant::RememberAll) {
             return;
         }
+        // What was given up before counts as forgotten, too: it is in no answer any more.
         self.reset += self.kept + self.reduced;
         (self.kept, self.reduced) = (0, 0);
         self.functions.reset();
@@ -270,6 +286,7 @@ impl SimPlace {
     fn switch(&mut self, on: bool, local: u64) {
         for rank in &mut self.ranks {
             if on {
+                // Before the switch, as in shared memory: who sees the switch must find its time.
                 rank.control.recording_since = local;
             }
             rank.control.recording = on;

@@ -97,6 +97,7 @@ impl SimRank {
             rank,
             ranks,
             calls_left: calls,
+            // One rank in sixteen ends by a signal, as the ledger must balance then, too.
             crashes: rng.u32(..16) == 0,
             rng,
             inside: None,
@@ -140,6 +141,7 @@ impl SimRank {
             self.phase = Phase::Running;
         }
 
+        // Looked at before each enter and leave, as the wrappers do.
         if local < self.control.gate_until {
             self.standing = Some(now);
             return (Deed::Stood, now);
@@ -196,6 +198,7 @@ impl SimRank {
         // Counted at the leave if it was not counted at the enter.
         self.entered += u64::from(is_recorded && !recorded);
         if dropped {
+            // The third reason, a switch of recording, drops nothing any more.
             self.dropped[self.rng.usize(..2)] += 1;
         } else if is_recorded {
             self.packet.push(Call {

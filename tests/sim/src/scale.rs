@@ -82,6 +82,7 @@ pub fn run(ranks: u32, fan_in: &str, seed: u64) -> Result<Measured, LayoutError>
         waves.note(wave);
     }
 
+    // Last, because it takes away what the queries are compared with.
     let reset = tree.reset();
     violations.extend(closed_form::check_reset(&world, &reset));
     violations.extend(tree.nothing_is_left());
@@ -117,6 +118,7 @@ pub fn compare(all: &[Measured]) -> Vec<String> {
                 ));
             }
         }
+        // Bytes may differ by some percent, entries not at all.
         if one.waves.entries != smallest.waves.entries {
             violations.push(format!(
                 "the root of {ranks} ranks was told {:?} rows, cells and ranks, that of the \
@@ -140,14 +142,16 @@ pub fn peak_resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status
         .lines()
+        // The peak of the resident set, which is what a million ranks cost at worst.
         .find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib * 1024)
 }
 
 /// The head of the table whose lines [`Measured`] prints.
-pub const HEAD: &str = "    ranks  layers                     tools     fed  calls fed  functions   matrix  status  messages  \
-                        root bytes  received  clock error      took";
+pub const HEAD: &str = "    ranks  layers                     tools     fed  calls fed  \
+                        functions   matrix  status  messages  root bytes  received  \
+                        clock error      took";
 
 impl fmt::Display for Measured {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,6 +3,7 @@
 use crate::agenda::{MS, SECOND, Time};
 use crate::case::{Case, stream};
 use fastrand::Rng;
+use invivo_proto::control::analyses::{ANALYSES, Analysis, AnalysisSet};
 use invivo_proto::control::tree::{Order, Query};
 use invivo_proto::ids::CommandId;
 use invivo_tbon::limits::GONE_NS;
@@ -20,7 +21,7 @@ pub fn plan(case: &Case) -> Vec<(Time, Ask)> {
     let mut rng = stream(case.seed, "script");
     let mut asks = Vec::new();
     for _ in 0..case.questions {
-        let query = match rng.u32(..5) {
+        let query = match rng.u32(..6) {
             0 => Query::Functions {
                 rank_rows_max: [0, 3, 1000][rng.usize(..3)],
             },
@@ -29,6 +30,7 @@ pub fn plan(case: &Case) -> Vec<(Time, Ask)> {
                 side_max: [1, 7, 64][rng.usize(..3)],
             },
             3 => Query::Messages,
+            4 => Query::Analyses,
             _ => Query::Status,
         };
         asks.push((rng.u64(..SCRIPT_NS), Ask::Query(query)));
@@ -81,7 +83,7 @@ pub fn plan(case: &Case) -> Vec<(Time, Ask)> {
 
 fn order(rng: &mut Rng) -> Order {
     let lease_ns = rng.u64(1..LEASE_NS_MAX);
-    match rng.u32(..20) {
+    match rng.u32(..23) {
         0..4 => Order::Pause { lease_ns },
         4..7 => Order::Resume,
         7 => Order::Hold { lease_ns },
@@ -90,6 +92,10 @@ fn order(rng: &mut Rng) -> Order {
         13..15 => Order::Record { on: true },
         15..19 => Order::Window {
             length_ns: rng.u64(MS..SECOND),
+        },
+        19..22 => Order::Analyses {
+            these: AnalysisSet::of(Analysis::ALL[rng.usize(..ANALYSES)]),
+            on: rng.bool(),
         },
         _ => Order::Shutdown,
     }

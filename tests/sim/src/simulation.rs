@@ -138,6 +138,7 @@ impl Simulation {
         let mut rng = stream(self.case.seed, "start");
         for place in self.places() {
             for rank in 0..self.layout.ranks_of(place).len() {
+                // Ranks come out of MPI_Init one after the other, some behind the first commands.
                 self.agenda.at(rng.u64(..800 * MS), Event::Act(place, rank));
             }
         }

@@ -26,6 +26,7 @@ pub fn time(now: Time) -> String {
 pub fn down(message: &Down) -> String {
     match message {
         Down::Job(_) => "Job".into(),
+        Down::Analyses(on) => format!("Analyses {on}"),
         Down::Command(command) => format!("Command {} {:?}", command.id, command.verb),
         Down::Query { wave, query } => format!("Query wave {wave} {query:?}"),
         Down::Heartbeat => "Heartbeat".into(),

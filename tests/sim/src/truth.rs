@@ -53,6 +53,7 @@ pub fn truth(done: &Done, cuts: &[Cut]) -> Truth {
         .iter()
         .any(|cut| cut.at == done.begin || cut.at == done.end)
     {
+        // Whether such a call lies before or behind the cut depends on rounding.
         return Truth::Tie;
     }
 

@@ -5,6 +5,7 @@ use crate::answers::Expected;
 use crate::feed::Message;
 use anyhow::{Context, Result, ensure};
 use invivo_mpi_link::clock::{NodeClock, Reading};
+use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::encode;
 use invivo_proto::control::results::Coverage;
 use invivo_proto::control::tree::{Down, JobInfo, Partial, Query, Up};
@@ -52,6 +53,8 @@ impl Whole {
         };
         let place = Place::new(layout, me, None, clock(), now).context("no place")?;
         let mut whole = Whole { place, now };
+        // The bench compares the answers of all of them.
+        whole.down(&Down::Analyses(AnalysisSet::ALL))?;
         whole.down(&Down::Job(JobInfo {
             id: "bench".into(),
             buffer_bytes,

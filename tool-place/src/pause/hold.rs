@@ -3,7 +3,7 @@
 //! No process is stopped: a rank runs until it is there, and the closed gate keeps it in the call.
 
 use super::action::PauseAction;
-use super::held::{Hold, Stand};
+use super::hold_state::{Hold, Stand};
 use super::requested::{Asked, fail};
 use super::{Pauses, Presence, until};
 use invivo_proto::ids::{CommandId, Rank};

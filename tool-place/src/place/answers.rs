@@ -3,11 +3,12 @@
 use super::commands::Commands;
 use super::local_rank::Life;
 use super::local_ranks::LocalRanks;
+use super::pressure;
 use crate::time_point::{Now, TimePoint};
 use invivo_proto::control::buffers::{Buffers, Cursor, Records};
 use invivo_proto::control::results::JobStatus;
 use invivo_proto::ids::LocationId;
-use invivo_tbon::clock::JobClock;
+use invivo_tbon::job_time::JobClock;
 use std::ops::Range;
 
 /// What the ranks are doing.
@@ -15,13 +16,15 @@ pub fn status(now: Now, clock: &JobClock, commands: &Commands, local: &LocalRank
     let seen = local.iter().filter(|(_, one)| one.life != Life::Absent);
     let seen = seen.count() as u32;
     let time_point = local.time_point(now, clock);
+    let mut notes = local.feed.notes.sentences();
+    notes.extend(pressure::note(now, local));
     let mut status = JobStatus {
         recording: commands
             .recording
             .status(&time_point, &local.feed.cuts, seen),
         pause: commands.pauses.status(now.ns),
         observed_ns: local.observed_ns(now),
-        notes: local.feed.notes.sentences(),
+        notes,
         ..JobStatus::default()
     };
     let analyses = &local.feed.analyses;

@@ -1,6 +1,6 @@
 //! Sets the buffers' strategy on all ranks, and moves buffers of ended threads to new ones.
 
-use super::every::Every;
+use super::interval_timer::Every;
 use super::local_rank::Life;
 use super::local_ranks::LocalRanks;
 use crate::notes::Trouble;

@@ -12,7 +12,7 @@ use crate::time_point::{Now, TimePoint};
 use invivo_proto::control::local::{Outcome, ToSupervisor};
 use invivo_proto::control::tree::{Acks, Command, FAILURES_MAX, JobInfo, Up};
 use invivo_proto::ids::Rank;
-use invivo_tbon::clock::JobClock;
+use invivo_tbon::job_time::JobClock;
 use std::collections::VecDeque;
 use std::ops::Range;
 

@@ -17,7 +17,7 @@ use invivo_proto::control::tree::Ended;
 use invivo_proto::ids::{Rank, WorldRank};
 use invivo_proto::packet::Header;
 use invivo_proto::shm::recording;
-use invivo_tbon::clock::JobClock;
+use invivo_tbon::job_time::JobClock;
 use invivo_tbon::layout::Layout;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;

@@ -9,7 +9,7 @@ use super::timeline;
 use crate::time_point::Now;
 use invivo_proto::control::tree::{Partial, Query, Up};
 use invivo_proto::ids::WaveId;
-use invivo_tbon::clock::JobClock;
+use invivo_tbon::job_time::JobClock;
 
 /// Questions that wait for supervisors.
 #[derive(Default)]
@@ -41,6 +41,11 @@ impl Queries {
                 Partial::Functions(local.feed.analyses.functions(rank_rows_max))
             }
             Query::Matrix { side_max } => Partial::Matrix(local.feed.analyses.matrix(side_max)),
+            Query::Analyses => {
+                let from_ns = local.feed.cuts.reset_job_ns();
+                let now_ns = local.time_point(now, clock).job_ns();
+                Partial::Analyses(Box::new(local.feed.analyses.status(from_ns, now_ns)))
+            }
             Query::Messages => Partial::Messages(Box::new(local.feed.analyses.messages())),
             Query::Status => Partial::Status(answers::status(now, clock, commands, local)),
             Query::Buffers => {

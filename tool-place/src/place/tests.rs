@@ -4,10 +4,10 @@ use super::job_end::ATTACH_NS;
 use super::*;
 use crate::testing::{Writer, memory};
 use invivo_proto::control::encode;
-use invivo_proto::control::local::{Outcome, ToSupervisor};
+use invivo_proto::control::local::{FromSupervisor, Outcome, ToSupervisor};
 use invivo_proto::control::results::{JobStatus, RankState};
-use invivo_proto::control::tree::{Acks, Partial, Query};
-use invivo_proto::ids::{CommandId, RegionId, WaveId};
+use invivo_proto::control::tree::{Acks, Ended, Partial, Query};
+use invivo_proto::ids::{CommandId, Rank, RegionId, WaveId};
 use invivo_proto::mpi::ABORT;
 use invivo_proto::record::{Call, Facts};
 use invivo_proto::shm::{inside, phase};
@@ -409,7 +409,30 @@ mod kept;
 mod messages;
 mod recorded;
 mod stacks;
+mod switches;
 mod timeline;
+
+/// A place that does not keep up says so, and what to ask for.
+#[test]
+fn a_place_that_falls_behind_says_what_to_ask_for() {
+    let mut scene = Scene::new();
+    let (_first, mut rank0) = scene.attach(0);
+    rank0.open();
+    rank0.call(&call(0), &[]);
+    scene.step(1);
+    assert!(scene.status().notes.is_empty());
+    let status = &rank0.page().status[0];
+    status.entered.fetch_add(7, Ordering::Release);
+    status.dropped[0].store(7, Ordering::Release);
+    let notes = scene.status().notes;
+    assert_eq!(
+        notes,
+        [
+            "the tool place of ranks 0 to 1 does not keep up: 7 calls dropped for want of a free \
+             packet; --fan-in 1 gives them two"
+        ]
+    );
+}
 
 /// A place that failed in itself holds nothing any more; its ranks run on, are told of when they
 /// die, and let the job end.

@@ -8,7 +8,7 @@ use crate::time_point::Now;
 use invivo_proto::control::timeline::{
     TIMELINE_LOCATIONS_MAX, TIMELINE_PAGE_MAX, Timeline, TimelinePosition,
 };
-use invivo_tbon::clock::JobClock;
+use invivo_tbon::job_time::JobClock;
 use std::ops::Range;
 
 /// The parameters of a page of the timeline.

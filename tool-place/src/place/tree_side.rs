@@ -3,7 +3,7 @@
 use crate::time_point::Now;
 use invivo_analysis::merge::Mismatch;
 use invivo_proto::control::tree::{Down, Partial, Up};
-use invivo_tbon::clock::JobClock;
+use invivo_tbon::job_time::JobClock;
 use invivo_tbon::node::{Action, Input, Node, Position};
 
 /// Merges two partial results.

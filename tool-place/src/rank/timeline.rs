@@ -3,8 +3,8 @@
 //! Pieces fit into a page and come with the names of communicators and peers.
 
 use super::RankRecords;
-use super::account::region;
 use super::buffers::{counters, losses, row};
+use super::ledger_report::region;
 use crate::time_point::TimePoint;
 use invivo_analysis::buffers::merge_losses;
 use invivo_analysis::communicators::Communicators;

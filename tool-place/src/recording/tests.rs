@@ -3,7 +3,7 @@ use crate::cuts::Verdict;
 use crate::time_point::Now;
 use invivo_mpi_link::clock::{NodeClock, Reading};
 use invivo_proto::control::tree::Cut;
-use invivo_tbon::clock::{DRIFT_PPM, JobClock};
+use invivo_tbon::job_time::{DRIFT_PPM, JobClock};
 
 mod alike;
 

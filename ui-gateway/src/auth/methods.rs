@@ -4,7 +4,7 @@ use super::tokens::Scope;
 
 /// Methods that only read. Every method that is not named here needs [`Scope::Control`], so that a
 /// new method is closed until somebody opens it.
-const VIEW_METHODS: [&str; 13] = [
+const VIEW_METHODS: [&str; 14] = [
     "/invivo.v1.Invivo/Hello",
     "/invivo.v1.Invivo/Status",
     "/invivo.v1.Invivo/Watch",
@@ -13,6 +13,7 @@ const VIEW_METHODS: [&str; 13] = [
     "/invivo.v1.Invivo/Messages",
     "/invivo.v1.Invivo/Hang",
     "/invivo.v1.Invivo/Stacks",
+    "/invivo.v1.Invivo/Analyses",
     "/invivo.v1.Invivo/Buffers",
     "/invivo.v1.Invivo/Records",
     "/invivo.v1.Invivo/Timeline",
@@ -81,6 +82,7 @@ mod tests {
             "RecordWindow",
             "Shutdown",
             "SetStrategy",
+            "SetAnalyses",
             // It needs no token at all.
             "Redeem",
         ];

@@ -1,7 +1,7 @@
 //! The tower middleware around all services: authentication, the call's deadline, and the answer in
 //! chunks.
 
-use super::check::Auth;
+use super::token_check::Auth;
 use crate::connection::response_body::ChunkedBody;
 use crate::connection::state::ConnectionState;
 use crate::limits::answer_budget::BudgetShare;

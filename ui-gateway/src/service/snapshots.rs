@@ -295,8 +295,11 @@ async fn take(
     };
 
     // Both at once: the moments that they show lie closer together.
-    let (status, functions) = tokio::try_join!(ask(Query::Status), functions)?;
-    let Answer::Status(job, coverage) = status.answer else {
+    let (status, analyses, functions) =
+        tokio::try_join!(ask(Query::Status), ask(Query::Analyses), functions)?;
+    let (Answer::Status(job, coverage), Answer::Analyses(analyses, _)) =
+        (status.answer, analyses.answer)
+    else {
         return Err(LinkError::Mismatched);
     };
 
@@ -313,7 +316,10 @@ async fn take(
         sequence,
         unix_ns: unix.as_nanos().try_into().unwrap_or(u64::MAX),
         coverage: Some(convert::coverage(&coverage, &status.missing)),
-        status: Some((&job).into()),
+        status: Some(v1::JobStatus {
+            analyses: convert::analyses::all(&analyses),
+            ..(&job).into()
+        }),
         functions: rows,
     };
     Ok(TakenSnapshot {

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test program uses a part")]
 
 use invivo_proto::control;
+use invivo_proto::control::analyses::{AnalysesStatus, Analysis, AnalysisStatus, Gaps};
 use invivo_proto::control::buffers::{
     BufferCounters, Buffers, Cursor, Halvings, Label, LevelSum, Loss, LossReason, OneBuffer,
     RecordClass, Records, Row, RowFacts, Spans, Thinned,
@@ -146,6 +147,7 @@ pub fn known(ask: &Ask) -> Reply {
             Answer::Functions(functions(*rank_rows_max), coverage())
         }
         Ask::Query(Query::Matrix { side_max }) => Answer::Matrix(matrix(*side_max), coverage()),
+        Ask::Query(Query::Analyses) => Answer::Analyses(Box::new(analyses()), coverage()),
         Ask::Query(Query::Messages) => Answer::Messages(messages(), coverage()),
         Ask::Query(Query::Buffers) => Answer::Buffers(buffers(), coverage()),
         Ask::Query(Query::Records { location, max, .. }) => {
@@ -298,6 +300,25 @@ pub fn matrix(side_max: u32) -> Matrix {
     }
 }
 
+/// All analyses are on, but for the matrix, which was switched off.
+pub fn analyses() -> AnalysesStatus {
+    let mut status = AnalysesStatus {
+        now_ns: 9_000_000_000,
+        ..AnalysesStatus::default()
+    };
+    status.of.iter_mut().for_each(|of| of.on = 4);
+    status.of[Analysis::Matrix as usize] = AnalysisStatus {
+        on: 0,
+        off: 4,
+        since_ns: 5_000_000_000,
+        gaps: Gaps {
+            last: vec![(5_000_000_000, u64::MAX)],
+            ..Gaps::default()
+        },
+    };
+    status
+}
+
 /// Four messages, of which three have been received, and one before it was waited for.
 pub fn messages() -> Messages {
     let traffic = |messages| Traffic {
@@ -341,7 +362,7 @@ pub fn acks(order: Order) -> Acks {
             ..plain
         },
         Order::Resume | Order::Shutdown | Order::Strategy { .. } => plain,
-        Order::Reset | Order::Record { .. } => Acks {
+        Order::Reset | Order::Record { .. } | Order::Analyses { .. } => Acks {
             from: cut(10_000),
             clipped: 3,
             ..plain

@@ -112,7 +112,7 @@ pub fn hooks(f: &Function) -> Result<(String, String)> {
             "call.completed_some(held, *outcount, array_of_indices, array_of_statuses);".into(),
         ),
         "request_free" => (HELD.into(), "call.request_free(held);".into()),
-        "comm_new" => {
+        role @ ("comm_new" | "comm_dup" | "comm_apart") => {
             // The new communicator is the last argument.
             let new = f.arguments.last().context("no arguments")?.name.clone();
             let parent = ["comm", "local_comm", "intercomm", "comm_old"]
@@ -121,10 +121,13 @@ pub fn hooks(f: &Function) -> Result<(String, String)> {
                 .context("no parent")?;
             (
                 "call.comm_making();".into(),
-                format!("call.comm_new({parent}, {new});"),
+                format!("call.{role}({parent}, {new});"),
             )
         }
-        "comm_idup" => after("call.comm_idup(comm, newcomm, request);"),
+        "comm_idup" => (
+            "call.comm_making();".into(),
+            "call.comm_idup(comm, newcomm);".into(),
+        ),
         role @ ("comm_foreign" | "comm_group") => {
             let new = f
                 .arguments

@@ -23,11 +23,7 @@ pub fn needs(f: &Function) -> (&'static str, &'static str) {
         "coll" if f.name.contains("eighbor") => ("Nothing", ""),
         "coll" if f.has("root") => ("Root", "call.needs_root(root, comm); "),
         "coll" => ("Everybody", "call.needs_everybody(comm); "),
-        // Groups need others than the members of this communicator, and what shrinks those of it
-        // that live.
-        "comm_new" if f.has("comm") && !f.name.contains("group") && !f.name.contains("shrink") => {
-            ("Everybody", "call.needs_everybody(comm); ")
-        }
+        "comm_new" | "comm_dup" if f.has("comm") => ("Everybody", "call.needs_everybody(comm); "),
         _ => ("Nothing", ""),
     }
 }

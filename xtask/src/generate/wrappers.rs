@@ -60,16 +60,21 @@ pub fn wrappers(functions: &[Function]) -> Result<String> {
         let needs = needs(function).1;
         // Members of a communicator agree on it, whatever each of them is in the middle of.
         let (shape, before) = match role.as_str() {
-            "comm_new" | "comm_group" | "comm_foreign" | "comm_free" => {
-                ("follow", format!("{{ {needs} }} {{ {before} }}"))
-            }
+            "comm_new" | "comm_dup" | "comm_idup" | "comm_apart" | "comm_group"
+            | "comm_foreign" | "comm_free" => ("follow", format!("{{ {needs} }} {{ {before} }}")),
             _ => ("wrap", format!("{{ {needs}{before} }}")),
+        };
+        let noted = match role.as_str() {
+            // A collective like any other, but for what it makes.
+            "comm_idup" => " { if result == 0 { call.post_coll(comm, None, 0, 0, request); } }",
+            _ if shape == "follow" => " {}",
+            _ => "",
         };
 
         let _ = writeln!(
             out,
             "{shape}!({index}, {name}, P{name}, ({arguments}), |call| {before}, \
-             |result| {{ {after} }});"
+             |result| {{ {after} }}{noted});"
         );
     }
     Ok(out)

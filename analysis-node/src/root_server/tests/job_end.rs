@@ -218,6 +218,7 @@ fn a_hurried_result_is_made_again_at_the_end() {
     let Some(ServerAction::Report {
         result,
         early: false,
+        ..
     }) = actions.last()
     else {
         panic!("{actions:?}")

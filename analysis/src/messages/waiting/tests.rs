@@ -134,7 +134,10 @@ proptest! {
             }
             let there: BTreeMap<i32, Vec<(Side, Endpoint)>> = naive.0.iter()
                 .filter(|(_, (_, queue))| !queue.is_empty())
-                .map(|(tag, (side, queue))| (*tag, queue.iter().map(|endpoint| (side.unwrap(), *endpoint)).collect()))
+                .map(|(tag, (side, queue))| {
+                    let endpoints = queue.iter().map(|endpoint| (side.unwrap(), *endpoint));
+                    (*tag, endpoints.collect())
+                })
                 .collect();
             prop_assert_eq!(&here, &there);
             let all: usize = there.values().map(Vec::len).sum();

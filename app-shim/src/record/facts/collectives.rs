@@ -28,12 +28,6 @@ impl Call {
         self.facts = self.message(kind, self.facts.comm, root, 0, bytes_out, bytes_in);
     }
 
-    /// A non-blocking collective of which the caller follows the request.
-    pub fn begin_coll(&mut self, comm: Comm) {
-        self.count_collective(comm);
-        self.collective(RecordKind::PostCollective, None, 0, 0);
-    }
-
     /// A non-blocking collective.
     pub unsafe fn post_coll(
         &mut self,

@@ -7,7 +7,7 @@ use super::tag_of;
 use crate::family::*;
 use crate::record::call::Call;
 use crate::resolve::predefined::request_null;
-use crate::track::{idup, requests};
+use crate::track::requests;
 use core::ffi::c_int;
 use invivo_proto::mpi::peer as special;
 use invivo_proto::record::{Facts, RecordKind};
@@ -35,9 +35,7 @@ impl Call {
         }
         if count != 0 {
             // SAFETY: MPI itself reads so many handles from here.
-            self.location
-                .held
-                .extend_from_slice(unsafe { core::slice::from_raw_parts(requests, count) });
+            unsafe { self.location.held.copy(requests, count) };
         }
         count
     }
@@ -51,10 +49,8 @@ impl Call {
         }
         let count = usize::try_from(count).unwrap_or(0);
         // MPI overwrites what is left of other calls.
-        if self.location.statuses.len() < count {
-            self.location.statuses.resize(count, Status::EMPTY);
-        }
-        self.location.statuses.as_mut_ptr()
+        let own = self.location.statuses.space(count, Status::EMPTY);
+        own.unwrap_or(statuses)
     }
 
     /// A persistent request is started.
@@ -101,9 +97,6 @@ impl Call {
         let mut facts = posted.facts;
         // SAFETY: the wrapper passes a status that the real call has filled.
         let status = unsafe { &*status };
-        if posted.makes_comm != 0 {
-            idup::usable(Comm(posted.makes_comm as RawHandle));
-        }
         if status.is_cancelled()
             && matches!(
                 facts.kind,
@@ -228,9 +221,5 @@ impl Call {
 /// Completes a request without a record.
 #[inline(never)]
 fn complete_unrecorded(held: Request) {
-    if let Some(makes_comm) = requests::complete(held, |posted| posted.makes_comm)
-        && makes_comm != 0
-    {
-        idup::usable(Comm(makes_comm as RawHandle));
-    }
+    requests::complete(held, |_| ());
 }

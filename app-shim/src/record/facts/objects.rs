@@ -3,14 +3,12 @@
 use crate::family::*;
 use crate::record::call::Call;
 use crate::resolve::pmpi;
-use crate::resolve::predefined::{comm_null, comm_world};
+use crate::resolve::predefined::comm_world;
 use crate::track::communicators::{self, Known};
-use crate::track::requests::{self, Posted};
-use crate::track::{communicator_ids, datatype_sizes, idup};
+use crate::track::{communicator_ids, datatype_sizes};
 use crate::world::worlds::application_world;
 use core::ffi::c_char;
 use invivo_proto::ids::CommLocal;
-use invivo_proto::record::{Facts, RecordKind};
 
 impl Call {
     /// A communicator is about to be made.
@@ -29,34 +27,40 @@ impl Call {
         }
     }
 
-    /// Whether a new communicator is none that was made inside this call already.
-    fn is_made_here(&mut self, new: Comm) -> bool {
-        let inside = core::mem::replace(&mut self.location.made_inside, new.bits());
-        new != comm_null() && new.bits() != inside
+    /// A communicator was made of `parent` that has the same members in the same order.
+    pub unsafe fn comm_dup(&mut self, parent: Comm, new: *const Comm) {
+        self.on(parent);
+        // SAFETY: the real call has written the communicator.
+        let new = unsafe { *new };
+        if self.is_made_here(new) {
+            communicator_ids::duplicated(parent, new);
+        }
     }
 
-    /// `MPI_Comm_idup`: the communicator is made when the request is complete.
-    pub unsafe fn comm_idup(&mut self, parent: Comm, new: *const Comm, request: *const Request) {
-        // A collective like any other; what its completion makes is a communicator.
-        self.begin_coll(parent);
-        // SAFETY: the real call has written both.
-        let (new, request) = unsafe { (*new, *request) };
-        idup::announced(parent, new);
-        let number = self.number(0);
-        requests::insert(
-            request,
-            Posted {
-                facts: Facts {
-                    kind: RecordKind::CompletedCollective,
-                    ..self.facts
-                },
-                request: number,
-                posted: self.begin_ticks(),
-                persistent: false,
-                active: true,
-                makes_comm: new.bits(),
-            },
-        );
+    /// A communicator was made by some of the members of `parent`, which the others do not know of.
+    pub unsafe fn comm_apart(&mut self, parent: Comm, new: *const Comm) {
+        self.on(parent);
+        // SAFETY: the real call has written the communicator.
+        let new = unsafe { *new };
+        if self.is_made_here(new) {
+            communicator_ids::made_apart(parent, new);
+        }
+    }
+
+    /// Whether what a call has made was not made inside this call already. Members that get none
+    /// ask, too: what they count is the same then.
+    fn is_made_here(&mut self, new: Comm) -> bool {
+        let inside = core::mem::replace(&mut self.location.made_inside, new.bits());
+        new.bits() != inside
+    }
+
+    /// `MPI_Comm_idup`: a collective like any other, which is not complete yet.
+    pub unsafe fn comm_idup(&mut self, parent: Comm, new: *const Comm) {
+        // SAFETY: the real call has written the communicator.
+        let new = unsafe { *new };
+        if self.is_made_here(new) {
+            communicator_ids::announced(parent, new);
+        }
     }
 
     /// A communicator was made that may have members in another world.
@@ -82,7 +86,6 @@ impl Call {
         }
         // SAFETY: MPI itself reads the handle from here.
         let held = unsafe { *comm };
-        idup::leaving(held);
         // MPI may give the next communicator this handle, and that one would be made here.
         if held.bits() == self.location.made_inside {
             self.location.made_inside = 0;

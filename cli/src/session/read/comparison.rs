@@ -33,12 +33,14 @@ impl Reader<'_> {
         let mut names: Vec<(&str, &Field)> =
             FIELDS.iter().map(|field| (field.name, field)).collect();
         names.sort_by_key(|(name, _)| *name);
+        // Several answers have fields of one name, which count the same and have the same unit.
         names.dedup_by_key(|(name, _)| *name);
         let field = self.choice(need("field")?, "field", &names)?;
         let op = self.choice(need("op")?, "op", &Op::ALL)?;
         let against = need("value")?;
         let wrong = || self.wrong(against, "value", "a number, or a text as \"2s\"");
         let written = plain(against.get_ref()).ok_or_else(wrong)?;
+        // Read now: an error in the unit is an error of the file, not of the step.
         let number = value_in(field.unit, &written)
             .map_err(|what| self.error(&against.span(), format!("value: {what}")))?;
         let rank = |key| {

@@ -37,7 +37,8 @@ fn table() -> Answer {
         ..FunctionRow::default()
     };
     Answer::Functions {
-        table: FunctionsReply {
+        table: Box::new(FunctionsReply {
+            analysis: None,
             coverage: Some(Coverage {
                 ranks: 2,
                 ranks_reporting: 2,
@@ -53,7 +54,7 @@ fn table() -> Answer {
                 row("MPI_Send", Some(1), 3, 300),
             ],
             rank_rows_total: 2,
-        },
+        }),
         status: JobStatus {
             observed_ns: 500,
             ..JobStatus::default()

@@ -35,6 +35,7 @@ pub fn title(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
         " invivo top  job {}: {}",
         model.job, model.command
     ));
+    // The command line may be long: it gives way, not the facts about the job.
     let room = usize::from(area.width).saturating_sub(right.chars().count() + 1);
     let left: String = left.chars().take(room).collect();
     let gap = usize::from(area.width).saturating_sub(left.chars().count() + right.chars().count());
@@ -117,6 +118,7 @@ fn states(model: &Model, status: &JobStatus) -> Vec<String> {
     match &model.connection {
         Connection::Opening => states.push("CONNECTING".to_owned()),
         Connection::Ended => states.push("ENDED".to_owned()),
+        // The reason is long and stays out of the bar; how long it lasts decides what to do.
         Connection::Lost { since, why: _ } => {
             let away = Duration::from_secs(model.now.saturating_sub(*since).as_secs());
             states.push(format!(

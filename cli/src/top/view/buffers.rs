@@ -33,6 +33,7 @@ pub fn draw(picture: &Picture, look: Look, area: Rect, buffer: &mut Buffer) {
     let above = titled(&title, look, above, buffer);
     let bar = usize::from(above.width).saturating_sub(BEFORE_BAR);
     let rows = parts.into_iter().map(|(name, calls, bad)| {
+        // Of all calls entered, so that the bars of all rows add up to one.
         let of_all = calls as f64 / ledger.entered.max(1) as f64;
         let text = format!(
             " {name:<34} {:>14}  {:>7}  {}",

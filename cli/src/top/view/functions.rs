@@ -33,7 +33,10 @@ pub fn draw(picture: &Picture, scroll: usize, look: Look, area: Rect, buffer: &m
         .as_ref()
         .map_or(&[][..], |snapshot| &snapshot.functions);
     if rows.is_empty() {
-        return nothing("No MPI call has been recorded yet.", look, area, buffer);
+        let text = picture
+            .off("functions")
+            .unwrap_or_else(|| "No MPI call has been recorded yet.".to_owned());
+        return nothing(&text, look, area, buffer);
     }
 
     let whole: u64 = rows.iter().map(|row| row.time_ns).sum();
@@ -45,6 +48,10 @@ pub fn draw(picture: &Picture, scroll: usize, look: Look, area: Rect, buffer: &m
         )
     } else {
         "all ranks together".to_owned()
+    };
+    let title = match picture.off("functions") {
+        Some(off) => format!("{title}; {off}"),
+        None => title,
     };
     let area = titled(&title, look, area, buffer);
     let rows: Vec<_> = rows

@@ -36,8 +36,10 @@ pub fn draw(picture: &Picture, look: Look, area: Rect, buffer: &mut Buffer) {
         return nothing("The matrix has been asked for.", look, area, buffer);
     };
     if matrix.cells.is_empty() {
-        let text = "No point-to-point message has been recorded yet.";
-        return nothing(text, look, area, buffer);
+        let text = picture
+            .off("matrix")
+            .unwrap_or_else(|| "No point-to-point message has been recorded yet.".to_owned());
+        return nothing(&text, look, area, buffer);
     }
     let block_ranks = matrix.block_ranks.max(1);
     let blocks = matrix.ranks.div_ceil(block_ranks);
@@ -45,6 +47,10 @@ pub fn draw(picture: &Picture, look: Look, area: Rect, buffer: &mut Buffer) {
         "bytes sent from each rank (down) to each rank (across)".to_owned()
     } else {
         format!("bytes sent from block to block, {block_ranks} ranks each")
+    };
+    let title = match picture.off("matrix") {
+        Some(off) => format!("{title}; {off}"),
+        None => title,
     };
     let area = titled(&title, look, area, buffer);
     // The terminal may have become smaller since the matrix was asked for.
@@ -74,6 +80,7 @@ pub fn draw(picture: &Picture, look: Look, area: Rect, buffer: &mut Buffer) {
             let cell = sent.get(&(source, destination));
             text.push_str(look.shade(cell.map(|&bytes| bytes as f64 / most.max(1) as f64)));
         }
+        // The sum over the whole row, columns beyond the screen included.
         let row = sent.range((source, 0)..=(source, u32::MAX));
         text.push_str(&format!("  {}", bytes(row.map(|(_, bytes)| bytes).sum())));
         lines.push(Line::raw(text));
@@ -98,6 +105,7 @@ fn head(across: u16, block_ranks: u32) -> String {
     for block in (0..u32::from(across)).step_by(4) {
         let at = usize::from(LABEL) + block as usize * usize::from(CELL);
         let number = (block * block_ranks).to_string();
+        // A number may be wider than four cells: the next one is left out then.
         if text.len() <= at {
             text.push_str(&" ".repeat(at - text.len()));
             text.push_str(&number);
@@ -122,6 +130,7 @@ fn name(block: u32, block_ranks: u32, ranks: u32) -> String {
 fn heaviest(sent: &BTreeMap<(u32, u32), u64>, block_ranks: u32, ranks: u32, look: Look) -> String {
     let heaviest = sent
         .iter()
+        // Of equals the first cell, so that the line does not jump from snapshot to snapshot.
         .max_by_key(|&(cell, bytes)| (bytes, std::cmp::Reverse(cell)));
     let legend = [0.1, 0.3, 0.6, 1.0]
         .map(|share| look.shade(Some(share)))

@@ -29,6 +29,7 @@ pub fn draw(picture: &Picture, look: Look, area: Rect, buffer: &mut Buffer) {
         .and_then(|snapshot| snapshot.status.as_ref());
     let notes = status.map_or(&[][..], |status| &status.notes);
     let room_for_notes = area.height.saturating_sub(FINDING + 1 + RATES_MIN + STATES);
+    // Notes are last in the layout: the curves keep their least height.
     let notes_lines = (notes.len() as u16).min(room_for_notes);
     let [sentence, rates, below, noted] = Layout::vertical([
         Constraint::Length(FINDING),
@@ -108,6 +109,7 @@ fn draw_share(picture: &Picture, look: Look, area: Rect, buffer: &mut Buffer) {
     let now = now.map_or_else(|| "-".to_owned(), |of_time| share(of_time, 1.0));
     let title = format!("time in MPI {now}, scale to 100 %");
     let area = titled(&title, look, area, buffer);
+    // A share has a fixed scale, so that two jobs look alike when they are.
     let scaled = |sample: &Sample| sample.mpi_share.map(|of_time| (1000.0 * of_time) as u64);
     sparkline(picture, scaled, look, area, buffer);
 }

@@ -91,6 +91,7 @@ fn entered(snapshot: Option<&Snapshot>) -> BTreeMap<u32, u64> {
 }
 
 fn rate(rank: &RankStatus, earlier: Option<u64>, seconds: Option<f64>) -> String {
+    // The rank may not have been named in the snapshot before.
     let calls = earlier.and_then(|earlier| rank.entered.checked_sub(earlier));
     match (calls, seconds) {
         (Some(calls), Some(seconds)) if seconds > 0.0 => {

@@ -23,6 +23,7 @@ pub fn draw(
     area: Rect,
     buffer: &mut Buffer,
 ) {
+    // Over all rows, not only those shown: columns stay where they are while one scrolls.
     let width_of = |column: usize| {
         let cells = rows.iter().filter_map(|(cells, _)| cells.get(column));
         let widest = cells.map(|cell| cell.chars().count()).max().unwrap_or(0);
@@ -80,6 +81,7 @@ pub fn draw(
     } else {
         height.saturating_sub(1)
     };
+    // The model does not know how many rows fit, so it may scroll too far.
     let first = scroll.min(rows.len().saturating_sub(shown));
     for (cells, style) in rows.iter().skip(first).take(shown) {
         put(line(&mut cells.iter().map(String::as_str)), *style);

@@ -162,7 +162,7 @@ fn the_application_sees_its_own_numbers_and_line() {
         ("OMPI_ARGV", "a b c"),
         ("PMIX_RANK", "2"),
         ("LD_PRELOAD", "/i/shim.so:/their/tool.so"),
-        ("INVIVO_FDS", "5,6,0"),
+        ("INVIVO_FDS", "5,6,0,1"),
     ] {
         assert_eq!(text(&seen, name), Some(value), "{name}");
     }

@@ -6,6 +6,11 @@ use std::ffi::{OsStr, OsString};
 /// An environment.
 pub type Environment = BTreeMap<OsString, OsString>;
 
+/// Where programs are looked for: `PATH`, which need not be UTF-8.
+pub fn search_path(env: &Environment) -> Option<&OsStr> {
+    env.get(OsStr::new("PATH")).map(OsString::as_os_str)
+}
+
 /// The value of a variable as text.
 pub fn text<'a>(env: &'a Environment, name: &str) -> Option<&'a str> {
     env.get(OsStr::new(name)).and_then(|value| value.to_str())

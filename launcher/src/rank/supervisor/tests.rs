@@ -36,7 +36,7 @@ impl Job {
     fn run(&self, script: &str) -> JoinHandle<Ended> {
         let socket = self.dir.path().join("place.sock");
         let prelude = format!(
-            "socket={}; both=${{INVIVO_FDS%,*}}; welcome() {{ printf %s \"$socket\" \
+            "socket={}; both=${{INVIVO_FDS%,*,*}}; welcome() {{ printf %s \"$socket\" \
              >&${{both#*,}}; }}; cd {}",
             socket.display(),
             self.dir.path().display(),

@@ -53,6 +53,7 @@ impl From<&Spans> for v1::Spans {
     fn from(spans: &Spans) -> v1::Spans {
         v1::Spans {
             mean_ns: spans.sum_ns.checked_div(spans.count).unwrap_or(0),
+            // Of no locations the minimum is the greatest number: 0 for clients.
             min_ns: if spans.count == 0 { 0 } else { spans.min_ns },
             max_ns: spans.max_ns,
             shortest: spans.shortest.map(Into::into),
@@ -80,6 +81,7 @@ pub fn reply(buffers: &Buffers) -> v1::BuffersReply {
         .iter()
         .map(|(&(number, label), level)| v1::BufferLevel {
             holds: holds(label, buffers.tick_ps),
+            // Levels of earlier strategies share number 0: they go before all others.
             former: number == 0,
             shorter_than_log2_ticks: match label {
                 Label::ShorterThanLog2(log2) => Some(log2.into()),
@@ -97,7 +99,7 @@ pub fn reply(buffers: &Buffers) -> v1::BuffersReply {
         });
 
     let strategies = buffers.strategies.iter();
-    // Of any class: bytes are not told apart.
+    // Of any class: bytes are not counted by class.
     let records: u64 = buffers.levels.values().map(|level| level.kept).sum();
 
     v1::BuffersReply {
@@ -247,6 +249,7 @@ pub(super) fn call(row: &Row) -> v1::CallRecord {
         duration_ns: row.duration_ns,
         end_ticks: row.end_ticks,
         duration_ticks: row.duration_ticks,
+        // Without its record nothing is known of the call but its end.
         facts: (!row.is_rest).then(|| facts(&row.facts)),
         ordinal: row.ordinal,
         request: row.request,
@@ -296,6 +299,7 @@ fn facts(of: &RowFacts) -> v1::CallFacts {
             .copied()
             .unwrap_or("unknown")
             .to_owned(),
+        // Absent and not a number: a client must not take "none" for a communicator.
         comm: (of.comm != CommLocal::NONE).then_some(of.comm.0),
         peer: of.peer,
         tag: of.tag,

@@ -68,16 +68,16 @@ fn finding(of: &Finding) -> v1::HangFinding {
 }
 
 fn called(of: &Called) -> v1::HangCollective {
-    let CommId { leader, counter } = of.collective.comm;
     v1::HangCollective {
         communicator: if of.collective.comm == CommId::WORLD {
             "MPI_COMM_WORLD".to_owned()
         } else {
-            format!("{leader}.{counter}")
+            of.collective.comm.to_string()
         },
         // Counted from 1 for people.
         number: of.collective.ordinal + 1,
         function: function_name(of.collective.region),
+        // Negative where the collective has no root.
         root: u32::try_from(of.collective.root).ok(),
         ranks: of.ranks,
         named: numbers(&of.named),
@@ -157,10 +157,7 @@ mod tests {
     #[test]
     fn a_finding_names_functions_communicators_and_sites() {
         let collective = CollectiveCall {
-            comm: CommId {
-                leader: Rank(3),
-                counter: 2,
-            },
+            comm: CommId::led(Rank(3), 2).unwrap(),
             ordinal: 16,
             region: RegionId(9),
             root: -1,

@@ -14,6 +14,7 @@ pub fn chosen(request: &v1::StacksRequest) -> Option<Chosen> {
         .ranks
         .iter()
         .map(|range| (Rank(range.first), Rank(range.last)));
+    // More ranges than an answer may name are refused, and not cut.
     Chosen::of(&ranges.collect::<Vec<_>>())
 }
 
@@ -54,6 +55,7 @@ fn node(of: &Node) -> v1::StacksNode {
         threads: of.threads,
         ends: of.ends,
         which: which(&of.named, of.ranks),
+        // Named ranks ascend, so it is the lowest: the same in every answer.
         representative: of.named.first().map_or(0, |rank| rank.0),
         lines: lines.collect(),
     }

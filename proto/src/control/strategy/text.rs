@@ -108,7 +108,7 @@ impl Strategy {
     /// What is wrong with it.
     pub fn parse(text: &str) -> Result<Strategy, NoStrategy> {
         let mut rules = [Rule::Samples; RULES_MAX];
-        // A cap of 0 stands for none: `permille` never returns it.
+        // A cap of 0 is none: `permille` never returns it.
         let (mut count, mut cap_permille, mut is_complete) = (0, 0, false);
         for word in text.split(',').map(str::trim) {
             if let Some(part) = word.strip_prefix("cap=") {
@@ -118,6 +118,7 @@ impl Strategy {
                 cap_permille = permille(part)?;
                 continue;
             }
+            // Rules claim events in their order, so none is left for a rule behind `time`.
             if is_complete {
                 return Err(NoStrategy(format!(
                     "{word} stands behind `time`, which claims everything: give `time` last, or \
@@ -141,6 +142,7 @@ impl Strategy {
 }
 
 fn rule(word: &str) -> Result<Rule, NoStrategy> {
+    // A rule without a value, as `samples`, has an empty one.
     let (name, value) = word.split_once(':').unwrap_or((word, ""));
     match name {
         "class" => {
@@ -176,6 +178,7 @@ fn rule(word: &str) -> Result<Rule, NoStrategy> {
             let levels = levels.parse().map_err(|_| wrong())?;
             let at = mpi::FUNCTIONS
                 .iter()
+                // A function whose calls are not recorded would never end an iteration.
                 .position(|known| known.recorded && known.name == function);
             let at = at.and_then(|at| u16::try_from(at).ok()).ok_or_else(|| {
                 NoStrategy(format!(
@@ -229,6 +232,8 @@ fn permille(part: &str) -> Result<u16, NoStrategy> {
         whole
             .parse::<u16>()
             .ok()?
+            // In integers: a cap must read back as it was written, and 0.1 has no exact binary
+            // fraction.
             .checked_mul(10)?
             .checked_add(tenths.parse().ok()?)
     };

@@ -19,7 +19,7 @@ pub fn environment(family: Family) -> Vec<(&'static str, OsString)> {
     ];
 
     // Tests run more processes than the machine has cores, and not every MPI yields while it waits.
-    if family == Family::Ompi5 {
+    if family.is_open_mpi() {
         variables.push(("OMPI_MCA_mpi_yield_when_idle", "1".into()));
     }
     if matches!(family, Family::Mpich | Family::Mpich5 | Family::Abi5) {

@@ -15,6 +15,8 @@ pub struct Report {
     pub matrix: Matrix,
     pub ended: Vec<RankEnded>,
     pub notes: Vec<String>,
+    /// Which analyses were on, and when they were not.
+    pub analyses: Vec<serde_json::Value>,
     #[serde(default)]
     pub shut_down: bool,
 }

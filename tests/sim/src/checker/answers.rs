@@ -76,6 +76,7 @@ impl Checker<'_> {
             .iter()
             .filter_map(|&place| Some((place, history.in_hand.get(&(asked.wave?, place))?)))
             .collect();
+        // { || Whoever is not missing must have been asked: else its part was made up.
         self.require(in_hand.len() == counted.len(), || {
             format!(
                 "ask {index}: {} places count and {} were asked",
@@ -121,6 +122,9 @@ impl Checker<'_> {
                         .named
                         .iter()
                         .all(|named| states.contains(&(named.rank, named.state)))
+            }
+            (Query::Analyses, Partial::Analyses(analyses)) => {
+                **analyses == flat::analyses(&in_hand)
             }
             (Query::Messages, Partial::Messages(messages)) => {
                 messages.sent.messages == fed.len() as u64
@@ -174,6 +178,7 @@ impl Checker<'_> {
             .get(&place)
             .map_or(&[][..], |cuts| &cuts[..hand.cuts]);
         let mut closed = cuts.iter().filter(|cut| cut.what == What::Close);
+        // Before this answer only: a later acknowledgement promises nothing for it.
         let acknowledged = history.obeyed.iter().filter(|((_, of), obeyed)| {
             *of == place && obeyed.to.is_some() && obeyed.complete_ns > 0 && obeyed.at < hand.at
         });
@@ -206,7 +211,7 @@ impl Checker<'_> {
     }
 
     /// The last answer, when all is drained, counts every call that the truth has: nothing was lost
-    /// on the way but what is in the books as lost.
+    /// on the way but what the ledger counts as lost.
     pub(super) fn everything_is_there_at_the_end(&mut self) {
         let history = self.history;
         let last = history.asks.last().filter(|asked| {
@@ -263,6 +268,7 @@ impl Checker<'_> {
                 continue;
             };
             let known = hand.groups.contains(&crate::groups::led_by(leader));
+            // facts.peer < 0, || { || A call without a peer gives no reason to request the group.
             self.require(known || facts.peer < 0, || {
                 format!(
                     "place {place} never heard who is in the communicator that rank {leader} leads"
@@ -324,6 +330,7 @@ impl Checker<'_> {
         }
 
         let mut expected = flat::coverage(in_hand.iter().map(|hand| &hand.coverage));
+        // Ranks below a missing member belong to the job all the same.
         expected.ranks = self.case.ranks();
         expected.members_missing = missing.len() as u32;
         // What a member that is gone held when it was last heard counts as dropped.
@@ -343,7 +350,7 @@ impl Checker<'_> {
             }
             _ => self.require(lost == Some(Ledger::default()), || {
                 format!(
-                    "ask {index}: books {:?} instead of {:?}",
+                    "ask {index}: ledger {:?} instead of {:?}",
                     merged.ledger, expected.ledger
                 )
             }),

@@ -17,8 +17,9 @@ impl Checker<'_> {
     pub(super) fn command_ends(&self, at: Time, order: Order) -> Time {
         let ahead = self.height() * CUT_AHEAD_NS_PER_LAYER;
         let due = match order {
-            Order::Reset | Order::Record { .. } => ahead,
+            Order::Reset | Order::Record { .. } | Order::Analyses { .. } => ahead,
             Order::Window { length_ns } => ahead + length_ns,
+            // Ranks may come to their MPI_Init as late as that.
             Order::Hold { lease_ns } => lease_ns,
             Order::Pause { .. } | Order::Resume | Order::Shutdown | Order::Strategy { .. } => 0,
         };
@@ -54,6 +55,7 @@ impl Checker<'_> {
             let Some((first, other)) = self.first(id) else {
                 return false;
             };
+            // One without an answer yet is still under way.
             let over = first.delivered.first().map_or(Time::MAX, |(over, _)| *over);
             excludes(other) && first.at < at && at < over
         })
@@ -164,6 +166,21 @@ impl Checker<'_> {
                 history.epochs, history.given
             )
         });
+        // Commands of the last moments may have found no time any more.
+        let last = history.cuts_made.iter().map(|cut| cut.at).max();
+        let ordered = history.given.iter().map(|(_, verb)| verb.due_ns()).max();
+        let all_made = history
+            .cuts_made
+            .iter()
+            .any(|cut| Some(cut.at) == last && Some(cut.ordered_ns) == ordered);
+        let after = flat::analyses_after(&history.given);
+        let wrong = history.analyses.values().find(|on| **on != after);
+        self.require(!all_made || wrong.is_none(), || {
+            format!(
+                "analyses {wrong:?} are on instead of {after}, after {:?}",
+                history.given
+            )
+        });
         // A late cut lies where the place was by then, and no longer where the others made it.
         if history.cuts_made.iter().any(|cut| !cut.in_time) {
             return;
@@ -172,6 +189,7 @@ impl Checker<'_> {
         let since_forgotten = |cuts: &Vec<Cut>| {
             let last = cuts
                 .iter()
+                // Cuts before it cut calls that are forgotten: places may differ in them.
                 .rposition(|cut| cut.what == What::Forget)
                 .unwrap_or(0);
             cuts[last..].iter().map(|cut| cut.what).collect::<Vec<_>>()
@@ -192,6 +210,7 @@ impl Checker<'_> {
     /// place says, within the error, and where it was ordered if the place was there in time.
     pub(super) fn cuts(&mut self) {
         self.found.extend(self.history.clocks_wrong.iter().cloned());
+        // Made anew of the seed and not read from the simulation, whose error it would share.
         let root = crate::clocks::HostClock::of(
             self.case.seed ^ u64::from(self.layout.hosts() - 1) << 32,
             self.case.offset_ms,

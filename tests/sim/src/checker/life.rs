@@ -23,6 +23,7 @@ impl Checker<'_> {
                 .filter(|(begin, _)| *begin <= until)
                 .map(|(_, end)| *end);
             let at_start = if self.case.held {
+                // The supervisor's gate is closed before the place takes it over with the lease.
                 HELD_LEASE_NS + 2 * GATE_NS
             } else {
                 0
@@ -39,6 +40,7 @@ impl Checker<'_> {
                 .flatten()
                 .min();
             if let Some(alone) = alone {
+                // Silence must be noticed, and what was granted last runs out.
                 let free = alone.max(from) + SILENCE_NS_MAX.max(GATE_NS) + GATE_NS + SECOND;
                 self.require(until <= free, || {
                     format!(

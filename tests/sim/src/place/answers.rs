@@ -5,6 +5,7 @@ use crate::agenda::Time;
 use crate::history::InHand;
 use crate::rank::{Phase, SimRank};
 use invivo_analysis::status;
+use invivo_proto::control::analyses::AnalysesStatus;
 use invivo_proto::control::results::{
     Coverage, JobStatus, Ledger, Messages, RankState, RankStatus, Traffic,
 };
@@ -35,6 +36,7 @@ impl SimPlace {
             // Nor does anybody stand still there.
             Query::Hang { .. } => Partial::Hang(Default::default()),
             Query::Stacks { .. } => Partial::Stacks(Default::default()),
+            Query::Analyses => Partial::Analyses(Box::new(self.analyses())),
         };
 
         (
@@ -47,6 +49,7 @@ impl SimPlace {
                 groups: self.groups.clone(),
                 states,
                 recorded: self.recorded(),
+                analyses: self.analyses(),
             },
         )
     }
@@ -56,11 +59,17 @@ impl SimPlace {
     fn messages(&self) -> Messages {
         Messages {
             sent: Traffic {
+                // Matching needs other places; here a sum that must arrive is enough.
                 messages: self.fed.len() as u64,
                 bytes: 0,
             },
             ..Messages::default()
         }
+    }
+
+    /// Of the switches that have been made, whatever the time is.
+    fn analyses(&self) -> AnalysesStatus {
+        self.switches.status(self.ranks.len() as u32, 0, 0)
     }
 
     fn recorded(&self) -> u32 {
@@ -80,6 +89,7 @@ impl SimPlace {
                 region: RegionId(0),
                 since_ns: 0,
                 entered: rank.entered,
+                // Any number that differs between ranks serves to order them.
                 mpi_ns: rank.entered,
             });
         }
@@ -95,13 +105,14 @@ impl SimPlace {
         Coverage {
             ranks,
             ranks_reporting: ranks,
+            // Not a time: the tree only takes the maximum.
             lag_ns: self
                 .ranks
                 .iter()
                 .map(|rank| rank.packet.len() as u64)
                 .max()
                 .unwrap_or(0),
-            ledger: self.books(),
+            ledger: self.ledger(),
             packets_mpi: self.received.iter().sum(),
             payload_bytes: self.fed.len() as u64,
             ..Coverage::default()
@@ -109,8 +120,8 @@ impl SimPlace {
     }
 
     /// Where the records are: each number from its own counter, none from the others.
-    fn books(&self) -> Ledger {
-        let mut books = Ledger {
+    fn ledger(&self) -> Ledger {
+        let mut ledger = Ledger {
             in_flight: self.in_transit,
             kept: self.kept,
             reduced: self.reduced,
@@ -120,17 +131,17 @@ impl SimPlace {
         };
 
         for rank in &self.ranks {
-            books.entered += rank.entered;
-            books.open += rank.open();
-            books.in_flight += rank.packet.len() as u64;
-            books
+            ledger.entered += rank.entered;
+            ledger.open += rank.open();
+            ledger.in_flight += rank.packet.len() as u64;
+            ledger
                 .dropped
                 .iter_mut()
                 .zip(rank.dropped)
                 .for_each(|(sum, dropped)| *sum += dropped);
         }
 
-        books
+        ledger
     }
 }
 

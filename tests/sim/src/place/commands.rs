@@ -18,6 +18,7 @@ impl SimPlace {
         };
 
         for rank in &mut self.ranks {
+            // The checker compares this with the order in which the root gave its commands.
             rank.obeyed.extend(std::iter::repeat_n(command.id, times));
         }
         let id = command.id;
@@ -36,6 +37,12 @@ impl SimPlace {
             Verb::Hold { lease_ns } => self.hold(now, id, lease_ns),
             // There are no buffers here: it is done as soon as it is heard.
             Verb::Strategy { .. } => vec![self.acted(id)],
+            Verb::Analyses { .. } if self.steering.shut_down => {
+                vec![self.refused_all(id, "the measurement was shut down")]
+            }
+            Verb::Analyses { these, on, at_ns } => {
+                self.await_cut(now, id, &[(Edge::Analyses { these, on }, at_ns)])
+            }
             Verb::Shutdown => self.shut_down(now, id),
             Verb::Reset { at_ns } => self.await_cut(now, id, &[(Edge::Reset, at_ns)]),
             Verb::Record { on, epoch, at_ns } => {
@@ -68,6 +75,7 @@ impl SimPlace {
     pub(super) fn enter(&mut self, epoch: u32) {
         self.steering.epoch = match self.plant {
             Some(Plant::OwnEpochs) => self.steering.epoch + u32::from(!self.is_recording()),
+            // An order that was overtaken must not bring an old epoch back.
             _ => self.steering.epoch.max(epoch),
         };
     }

@@ -7,6 +7,7 @@ use crate::agenda::Time;
 use crate::history::Outcome;
 use crate::plant::Plant;
 use crate::truth::What;
+use invivo_analysis::switches::Planned;
 use invivo_proto::control::tree;
 use invivo_proto::ids::CommandId;
 
@@ -47,6 +48,8 @@ impl SimPlace {
             // In the order of job time, and of arrival where that is equal.
             let next = due.min_by_key(|(at, due)| (due.at_ns, *at));
             let Some(at) = next
+                // unknown && due.edge != Edge::To) || Without job time a cut is made at once; the
+                // end of a window cannot be, or it would have no length.
                 .filter(|(_, due)| due.at_ns <= now.job_ns || unknown && due.edge != Edge::To)
                 .map(|(at, _)| at)
             else {
@@ -113,6 +116,16 @@ impl SimPlace {
                 }
                 replies.push(self.done(now, due, Some(cut), clipped));
                 replies
+            }
+            Edge::Analyses { these, on } => {
+                self.switches.plan(Planned {
+                    job_ns: cut.earliest_ns,
+                    ticks: local,
+                    these,
+                    on,
+                });
+                self.switches.pass(local);
+                vec![self.done(now, due, Some(cut), 0)]
             }
             Edge::From => {
                 // Switched off by an order of before, meanwhile.

@@ -33,6 +33,7 @@ impl SimPlace {
         let until = self.gates.lease_until.min(local + GATE_NS);
         for rank in &mut self.ranks {
             if rank.control.gate_until > local {
+                // Only gates that are still closed: one that has opened by itself stays open.
                 rank.control.gate_until = until.max(local);
             }
         }

@@ -15,6 +15,7 @@ const ACT_NS_MAX: Time = 400 * MS;
 impl SimPlace {
     /// Of a command that supervisors do: some ranks refuse, some are held in MPI.
     pub(super) fn acted(&mut self, id: CommandId) -> Reply {
+        // Supervisors answer later: other commands may come meanwhile.
         let after = self.rng.u64(..ACT_NS_MAX);
         let rng = &mut self.rng;
         let outcome = |rank: &SimRank| {
@@ -91,6 +92,7 @@ impl SimPlace {
                 }
                 Outcome::Partly => (acks.done, acks.partly) = (acks.done + 1, acks.partly + 1),
             }
+            // Of equals the first, which is the lowest: the ranks are sorted.
             if acks.slowest.is_none_or(|(_, slowest)| *ns > slowest) {
                 acks.slowest = Some((*rank, *ns));
             }

@@ -4,6 +4,7 @@ use crate::agenda::Time;
 use crate::history::Obeyed;
 use crate::plant::Plant;
 use crate::truth::{Cut, What};
+use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::tree::Acks;
 use invivo_proto::ids::CommandId;
 use invivo_proto::record::Call;
@@ -49,6 +50,7 @@ pub(super) struct Due {
 pub(super) enum Edge {
     Reset,
     Record { on: bool, epoch: u32 },
+    Analyses { these: AnalysisSet, on: bool },
     From,
     To,
 }
@@ -110,6 +112,8 @@ impl Steering {
     /// was forgotten.
     pub(super) fn admit(&self, call: &Call, plant: Option<Plant>) -> Option<(Call, bool)> {
         let (mut begin, mut end) = (call.end - call.duration, call.end);
+        // The rank lets a call begin at the switch if it was entered before: a part is missing
+        // then.
         let switched_on = |cut: &Cut| cut.what == What::On && cut.at == begin;
         let mut clipped = self.cuts.iter().any(switched_on);
         for cut in &self.cuts {

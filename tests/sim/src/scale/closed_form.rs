@@ -89,6 +89,7 @@ fn row(world: &World, function: u16) -> FunctionStats {
         let second = (ranks - 1) * ranks * (2 * ranks - 1) / 6;
         count += calls * ranks;
         sum += calls * (ranks * base + step * first);
+        // The sum of (base + step * h)^2; calls swing about it by SWING_NS in both directions.
         let means = ranks * base * base + 2 * base * step * first + step * step * second;
         squares += calls * (means + ranks * u128::from(SWING_NS).pow(2));
         let last = u64::from(world.count(source)) - 1;
@@ -105,6 +106,7 @@ fn row(world: &World, function: u16) -> FunctionStats {
             sum_ns: sum as u64,
             mean_ns: sum as f64 / count as f64,
             m2: (count * squares - sum * sum) as f64 / count as f64,
+            // The permutation takes the value 0 for some rank.
             min_ns: world.base_ns(function) - SWING_NS,
             max_ns,
             max_rank,
@@ -121,6 +123,7 @@ fn rank_rows(world: &World, rank_rows_max: u32) -> BTreeMap<(Rank, RegionId), Fu
     for function in 0..FUNCTIONS {
         for source in Source::ALL {
             let ranks = u64::from(world.count(source));
+            // The slowest of each kind and function are enough: the overall worst are among them.
             for slowness in ranks.saturating_sub(u64::from(rank_rows_max))..ranks {
                 let rank = world.rank(source, world.slowness(source, function).undo(slowness));
                 candidates.push((
@@ -202,6 +205,7 @@ fn same_messages(answer: &Messages, world: &World) -> bool {
 }
 
 fn add(into: &mut Traffic, from: Traffic) {
+    // Not `Traffic::add`, which is under test: a sum that overflows ends the test here.
     into.messages += from.messages;
     into.bytes += from.bytes;
 }

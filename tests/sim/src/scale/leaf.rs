@@ -89,6 +89,7 @@ impl Leaf {
             Query::Timeline { .. } => Partial::Timeline(Default::default()),
             Query::Hang { .. } => Partial::Hang(Default::default()),
             Query::Stacks { .. } => Partial::Stacks(Default::default()),
+            Query::Analyses => Partial::Analyses(Default::default()),
         };
         (partial, self.coverage(world))
     }
@@ -137,12 +138,12 @@ impl Leaf {
                     .sent
                     .entry((rank.0 / block, to.0 / block))
                     .or_default();
-                add(sent, traffic);
+                sent.add(traffic);
                 let received = generated
                     .received
                     .entry((from.0 / block, rank.0 / block))
                     .or_default();
-                add(received, traffic);
+                received.add(traffic);
             }
         }
 
@@ -237,6 +238,7 @@ pub fn row(world: &World, rank: Rank, function: u16) -> FunctionStats {
             count: calls,
             sum_ns: calls * mean_ns,
             mean_ns: mean_ns as f64,
+            // Every call is SWING_NS away from the mean.
             m2: (calls * SWING_NS * SWING_NS) as f64,
             min_ns: mean_ns - SWING_NS,
             max_ns: mean_ns + SWING_NS,
@@ -246,11 +248,6 @@ pub fn row(world: &World, rank: Rank, function: u16) -> FunctionStats {
         bytes_in: calls * bytes_in,
         clipped: 0,
     }
-}
-
-fn add(into: &mut Traffic, from: Traffic) {
-    into.messages += from.messages;
-    into.bytes += from.bytes;
 }
 
 /// What a rank is doing: one in four is in MPI.

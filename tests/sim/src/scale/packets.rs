@@ -14,6 +14,7 @@ pub fn encode(rank: Rank, calls: impl Iterator<Item = Call>) -> Vec<Vec<u8>> {
     let mut payload = Vec::with_capacity(PAYLOAD_BYTES);
     let mut header = first_header(rank);
     for call in calls {
+        // As the shim: a record that might not fit begins the next packet.
         if payload.len() + MAX_CALL_BYTES > PAYLOAD_BYTES {
             packets.push(closed(&mut header, &mut payload, encoder.time()));
             encoder.restart(header.first_time);
@@ -52,6 +53,7 @@ fn closed(header: &mut Header, payload: &mut Vec<u8>, time: u64) -> Vec<u8> {
     payload.clear();
     *header = Header {
         sequence: header.sequence + 1,
+        // Each packet counts its times from where the one before ended.
         first_time: time,
         ..first_header(header.location.rank)
     };

@@ -15,6 +15,7 @@ impl Permutation {
     pub fn random(rng: &mut fastrand::Rng, modulus: u64) -> Permutation {
         loop {
             let factor = rng.u64(1..modulus.max(2));
+            // Only factors without a common divisor with the modulus permute.
             if let Some(inverse) = inverse(factor, modulus) {
                 return Permutation {
                     factor,
@@ -33,6 +34,7 @@ impl Permutation {
 
     /// The number that becomes `this`.
     pub fn undo(&self, this: u64) -> u64 {
+        // The modulus is added first: the difference must not be negative.
         let unshifted = (this + self.modulus - self.shift) % self.modulus;
         self.inverse * unshifted % self.modulus
     }
@@ -41,6 +43,7 @@ impl Permutation {
 /// The inverse of `factor` modulo `modulus`, by Euclid; nothing where they have a divisor in
 /// common.
 fn inverse(factor: u64, modulus: u64) -> Option<u64> {
+    // Euclid's extended algorithm.
     let (mut old, mut new) = ((factor as i128, 1i128), (modulus as i128, 0i128));
     while new.0 != 0 {
         let quotient = old.0 / new.0;

@@ -11,7 +11,7 @@ use crate::machine::Machine;
 use invivo_analysis::merge::Mismatch;
 use invivo_proto::control::tree::{Acks, JobInfo, Order, Partial, Query, Up};
 use invivo_proto::ids::{CommandId, WorldRank};
-use invivo_tbon::clock::UNKNOWN_NS;
+use invivo_tbon::job_time::UNKNOWN_NS;
 use invivo_tbon::layout::Layout;
 use invivo_tbon::node::{Input, Node, Position};
 use invivo_tbon::root::{Ask, AskId, Root, RootInput};
@@ -116,6 +116,7 @@ impl Tree {
         }
 
         self.root(RootInput::Job(JobInfo::default()));
+        // The first round trips to the parents: before them a cut would lie at an unknown time.
         self.run(WARM_UP_NS, |tree| {
             !tree.present.is_empty() && tree.agenda.now() >= WARM_UP_NS
         });
@@ -210,6 +211,7 @@ impl Tree {
                     format!("process {me} takes {root} ns of job time for {job}, within {error}")
                 })
             });
+        // A wrong clock high in the tree makes thousands below it wrong.
         wrong.take(3).collect()
     }
 

@@ -143,6 +143,7 @@ impl World {
 
     /// What one step of slowness costs, in ns.
     pub fn step_ns(&self, source: Source) -> u64 {
+        // The fewer ranks, the wider the steps: durations spread alike in jobs of any size.
         (SPREAD_NS / u64::from(self.count(source))).max(1)
     }
 

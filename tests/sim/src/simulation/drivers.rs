@@ -9,7 +9,7 @@ use crate::trace;
 use invivo_proto::control;
 use invivo_proto::control::tree::{Down, Up};
 use invivo_proto::ids::WorldRank;
-use invivo_tbon::clock::UNKNOWN_NS;
+use invivo_tbon::job_time::UNKNOWN_NS;
 use invivo_tbon::node::{Action, Input};
 use invivo_tbon::root::RootInput;
 
@@ -28,6 +28,7 @@ impl Simulation {
             }
             Mail::Up(from, bytes) => match control::decode(&bytes) {
                 Ok(message) => self.step(to, Input::Up { from, message }),
+                // What does not decode is handed in as such: the machine decides what follows.
                 Err(_) => self.step(to, Input::Garbage(from)),
             },
             Mail::Packet(rank, calls) => {
@@ -96,6 +97,7 @@ impl Simulation {
             process.machine.job_ns(local),
             process.machine.clock_error_ns(local),
         );
+        // Before the first round trip nothing is claimed.
         if error == UNKNOWN_NS {
             return;
         }
@@ -109,6 +111,7 @@ impl Simulation {
 
     /// Sets the process' alarm.
     pub(super) fn wind(&mut self, world: WorldRank) {
+        // Real ticks are late as well, where the application has the cores.
         let (now, late) = (self.agenda.now(), self.jitter.u64(..=TICK_NS_LATE_MAX));
         let process = self.process(world);
         let Some(next) = process.machine.next_tick_ns() else {
@@ -151,7 +154,14 @@ impl Simulation {
                     self.open(world);
                 }
             }
-            Action::Local(Down::Job(_) | Down::Heartbeat | Down::Release | Down::Time { .. }) => {}
+            // Jobs of the simulation start with the usual analyses.
+            Action::Local(
+                Down::Job(_)
+                | Down::Analyses(_)
+                | Down::Heartbeat
+                | Down::Release
+                | Down::Time { .. },
+            ) => {}
             Action::RootLost => {
                 self.say(|layout| format!("{} has lost the root", trace::name(layout, world)));
                 self.history.root_lost.entry(world).or_default().push(now);
@@ -189,6 +199,7 @@ impl Simulation {
         }
 
         let answer = matches!(message, Up::Partial { .. } | Up::Ack { .. });
+        // Nonsense waits for an answer: other messages say too little to be absurd.
         let garbled = if answer {
             self.process(from).nonsense.take()
         } else {

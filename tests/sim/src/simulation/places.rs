@@ -199,6 +199,7 @@ impl Simulation {
                 self.history.done.insert(rank.rank, rank.obeyed.clone());
                 self.history.logs.insert(rank.rank, rank.log.clone());
                 if let Some(since) = rank.standing {
+                    // Still standing at the end: longer than any lease.
                     self.history.stood.push((rank.rank, since, Time::MAX));
                 }
             }
@@ -210,6 +211,11 @@ impl Simulation {
             .iter()
             .filter_map(|(world, process)| Some((*world, process.place.as_ref()?.epoch())));
         self.history.epochs = epochs.collect();
+        let analyses = self
+            .processes
+            .iter()
+            .filter_map(|(world, process)| Some((*world, process.place.as_ref()?.analyses_on())));
+        self.history.analyses = analyses.collect();
         let cuts = self.processes.iter().filter_map(|(world, process)| {
             let place = process.place.as_ref()?;
             Some((*world, place.cuts().to_vec()))

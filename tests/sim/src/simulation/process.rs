@@ -63,6 +63,7 @@ impl Process {
             Position::of(layout, world).expect("every process behind the application is a tool");
         let merge = SimMerge::new(case.plant);
         let host = u64::from(layout.host_of(world).unwrap_or(0));
+        // By host: processes of one node share its clock.
         let clock = HostClock::of(case.seed ^ host << 32, case.offset_ms, case.drift_ppm);
         let place = position
             .local

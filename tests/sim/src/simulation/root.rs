@@ -146,10 +146,12 @@ impl Simulation {
         let now = self.agenda.now();
         if asked {
             self.history.left.insert(self.layout.root(), now);
+            // Supervisors are let go before the tool processes leave: later nobody could tell them.
             self.root(RootInput::Release);
             self.root(RootInput::Shutdown);
         } else {
             let index = self.history.asks.len();
+            // Behind the script, so that it sees all that the job recorded.
             let at = now.max(script::SCRIPT_NS);
             self.history.asks.push(Asked {
                 at,

@@ -2,6 +2,7 @@
 
 use super::*;
 use invivo_mpi_link::clock::Reading;
+use invivo_proto::control::analyses::AnalysisSet;
 use rustix::net::{
     AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
     SocketFlags, SocketType, connect, sendmsg, socket_with,
@@ -96,7 +97,14 @@ impl Scene {
         scene
     }
 
+    /// With all analyses.
     pub(super) fn begin(&mut self, job: JobInfo) {
+        self.down(Down::Analyses(AnalysisSet::ALL));
+        self.begin_with_usual(job);
+    }
+
+    /// With the analyses that it was told before, or the usual ones.
+    pub(super) fn begin_with_usual(&mut self, job: JobInfo) {
         self.down(Down::Job(JobInfo {
             buffer_bytes: 1 << 20,
             budget_bytes: 1 << 22,

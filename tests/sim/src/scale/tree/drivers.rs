@@ -35,6 +35,7 @@ impl Tree {
         match event {
             Event::Down(at, bytes) => {
                 let message: Down = control::decode(&bytes).expect("nobody garbles");
+                // Time and heartbeats go on meanwhile and are no part of the wave.
                 self.processes[at].received += u32::from(matches!(message, Down::Query { .. }));
                 self.step(at, Input::Down(message));
             }
@@ -65,6 +66,7 @@ impl Tree {
         let process = &mut self.processes[at];
         let local = process.clock.local(now);
         if process.machine.job_ns(local) < at_ns {
+            // Estimated with the clock as it is known now, and so looked at again.
             let due = process.clock.time_of(process.machine.from_job(at_ns));
             return self
                 .agenda
@@ -178,6 +180,7 @@ impl Tree {
             Partial::Timeline(last) => Answer::Timeline(last, coverage),
             Partial::Hang(waits) => Answer::Hang(Box::new((Default::default(), *waits)), coverage),
             Partial::Stacks(stacks) => Answer::Stacks(stacks, coverage),
+            Partial::Analyses(analyses) => Answer::Analyses(analyses, coverage),
         };
 
         let response = Response {

@@ -2,7 +2,7 @@
 
 mod findings;
 
-use super::and_or_graph::Node;
+use super::deadlock_search::Node;
 use super::pairs;
 use super::surroundings::{SETTLED_NS, Surroundings};
 use crate::groups::Members;

@@ -4,17 +4,17 @@
 //! An option that is in no table ends the reading with an error: nobody can know whether a value
 //! follows it, and a guess would start something else than what was asked for.
 
-mod line;
+mod extended_line;
 mod slurm;
 mod tables;
 
-pub use line::{Line, LineError, Part, stem};
+pub use extended_line::{Line, LineError, Part, stem};
 pub use tables::{Flavour, PLACEMENTS};
 
-use line::set_count;
+use extended_line::set_count;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
-use tables::{BINDINGS, COUNTS, NAMES, OPTIONS, OTHERS, PROGRAM_FILES};
+use tables::{BINDINGS, COUNTS, NAMES, OPTIONS, OTHERS, OVERSUBSCRIBE, PROGRAM_FILES};
 
 /// The flavour of a launcher by its name and, where that says little, by the file that it leads to.
 pub fn flavour(command: &OsStr, resolved: Option<&Path>) -> Option<Flavour> {
@@ -56,6 +56,7 @@ pub fn read(args: &[OsString], resolved: Option<&Path>) -> Result<Line, LineErro
         flavour,
         parts: Vec::new(),
         placed: false,
+        hosts: false,
         bound: false,
     };
     let mut at = 1;
@@ -89,6 +90,7 @@ fn part(args: &[OsString], mut at: usize, line: &mut Line) -> Result<Part, LineE
             None => (option, None),
         };
         line.placed |= PLACEMENTS.contains(&name);
+        line.hosts |= PLACEMENTS.contains(&name) && name != OVERSUBSCRIBE;
         line.bound |= BINDINGS.contains(&name);
         if PROGRAM_FILES.contains(&name) {
             return Err(LineError::ProgramFile(shown()));

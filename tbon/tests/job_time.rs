@@ -1,7 +1,7 @@
 //! Job time against simulated clocks: whatever the delays and the drift, the truth lies within the
 //! stated error.
 
-use invivo_tbon::clock::{
+use invivo_tbon::job_time::{
     ASK_AGAIN_NS, ASK_NS, AWAKE_NS, DRIFT_PPM, DRIFT_PPM_MAX, FIRST_ROUNDS, JobClock, UNKNOWN_NS,
 };
 use proptest::prelude::*;
@@ -67,7 +67,8 @@ proptest! {
         let [root, node, place] = clocks;
         // The job's clock runs by the root's: the others drift against it.
         let own = [root, node, place];
-        let mut jobs = [JobClock::root(), JobClock::below(node.at(0)), JobClock::below(place.at(0))];
+        let below = |own: Clock| JobClock::below(own.at(0));
+        let mut jobs = [JobClock::root(), below(node), below(place)];
         let mut true_ns = 0;
         for (round, child) in rounds {
             true_ns += round.idle_ns;
@@ -148,7 +149,9 @@ proptest! {
             let now_ns = own.at(true_ns);
             prop_assert!(job.answered(now_ns, asked_ns, job_ns, 0));
             told.push((asked_ns, (now_ns - asked_ns).div_ceil(2)));
-            let best = told.iter().map(|(asked_ns, half_ns)| half_ns + ((now_ns - asked_ns) * DRIFT_PPM).div_ceil(1_000_000));
+            let best = told.iter().map(|(asked_ns, half_ns)| {
+                half_ns + ((now_ns - asked_ns) * DRIFT_PPM).div_ceil(1_000_000)
+            });
             prop_assert_eq!(Some(job.error_ns(now_ns)), best.min());
         }
     }

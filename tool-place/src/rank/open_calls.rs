@@ -2,7 +2,7 @@
 //!
 //! [`RankRecords::stand`] tells for a hold whether the rank has reached the end of its `MPI_Init`.
 
-use super::account::region;
+use super::ledger_report::region;
 use super::{Eagerness, Feed, RankRecords, slots};
 use crate::cuts::CutNumber;
 use crate::memory::{Memory, Slot};

@@ -1,9 +1,12 @@
 //! Estimates job time: the clock of the root's node, as every other process of the tree knows it.
 //!
 //! ```text
-//! child   --- asked ----------- received --->  own clock      the answer was given somewhere in between:
-//!               \               /                               job = answer +- its error, at (asked + received) / 2
-//! parent  ------- answered ----------------->  job time                 +- (received - asked) / 2
+//! child   --- asked ----------- received --->  own clock
+//!               \               /
+//! parent  ------- answered ----------------->  job time
+//!
+//! The answer was given somewhere in between:
+//! job = answer +- its error, at (asked + received) / 2 +- (received - asked) / 2
 //! ```
 //!
 //! A process measures its parent (Cristian's algorithm), so errors add up from the root down: half

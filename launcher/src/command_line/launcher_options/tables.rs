@@ -1,5 +1,7 @@
 //! Names and options of the launchers that are read: what differs between them, as data.
 
+use crate::job::environment::Family;
+
 /// Whose command line it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavour {
@@ -17,6 +19,16 @@ impl Flavour {
     /// Whether the options of `other` are to be read on this command line.
     pub fn knows(self, other: Flavour) -> bool {
         self == other || self == Flavour::Either || other == Flavour::Either
+    }
+
+    /// The family of the processes that it can start. Nothing of `srun`, which starts those of any,
+    /// nor of a launcher that does not tell.
+    pub fn family(self) -> Option<Family> {
+        match self {
+            Flavour::OpenMpi => Some(Family::Ompi),
+            Flavour::Hydra => Some(Family::Mpich),
+            Flavour::Either | Flavour::Slurm => None,
+        }
     }
 }
 
@@ -100,10 +112,13 @@ pub const OPTIONS: &[(Flavour, usize, &[&str])] = &[
 /// Options that name a file in which programs stand: nothing to insert into on the command line.
 pub const PROGRAM_FILES: &[&str] = &["app", "configfile"];
 
+/// The option that allows more processes than slots, and leaves the slots as they are.
+pub const OVERSUBSCRIBE: &str = "oversubscribe";
+
 /// Options that decide where processes may run, so that the machine's own number of cores says
 /// nothing.
 pub const PLACEMENTS: &[&str] = &[
-    "oversubscribe",
+    OVERSUBSCRIBE,
     "H",
     "host",
     "hostfile",

@@ -1,4 +1,5 @@
-//! Makes room: chooses which bins go, and applies a change of the strategy to those that are there.
+//! Reduction of a full buffer: chooses which bins are given up, and applies a change of the
+//! strategy to those that are there.
 
 use super::{Buffer, Item, Last};
 use crate::arena::BinId;

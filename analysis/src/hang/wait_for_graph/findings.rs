@@ -1,7 +1,7 @@
 //! Reads findings from the wait-for graph: mismatched collectives, cycles, ranks that finished, are
 //! missing, or do not send.
 
-use super::super::and_or_graph::{self, Node};
+use super::super::deadlock_search::{self, Node};
 use super::super::surroundings::SETTLED_NS;
 use super::{CollectiveShape, WaitGraph, has_come, shape};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -76,13 +76,13 @@ impl WaitGraph<'_> {
                 |targets: &[usize]| targets.iter().all(|&to| self.nodes[to] == Node::Gone);
             // A collective call needs its collective's node, and only that one needs the ranks.
             let node = match one.doing {
-                Doing::Collective(_) => and_or_graph::hopeless(&self.nodes, stuck, n)
+                Doing::Collective(_) => deadlock_search::hopeless(&self.nodes, stuck, n)
                     .flatten()
                     .next()
                     .copied(),
                 _ => None,
             };
-            if !and_or_graph::hopeless(&self.nodes, stuck, node.unwrap_or(n)).any(is_gone) {
+            if !deadlock_search::hopeless(&self.nodes, stuck, node.unwrap_or(n)).any(is_gone) {
                 continue;
             }
             let link = match one.doing {
@@ -138,7 +138,7 @@ impl WaitGraph<'_> {
     pub(in super::super) fn cycles(&self, stuck: &[bool], findings: &mut Vec<Finding>) {
         let mut skip = vec![false; self.nodes.len()];
         while findings.len() < FINDINGS_MAX
-            && let Some(cycle) = and_or_graph::cycle(&self.nodes, stuck, &skip)
+            && let Some(cycle) = deadlock_search::cycle(&self.nodes, stuck, &skip)
         {
             // Every node belongs to one reported cycle only, so this ends.
             for &at in &cycle {

@@ -31,6 +31,10 @@ pub fn question(order: Order, ranks: u32) -> String {
         Order::Strategy { strategy } => {
             format!("Let the buffers of {ranks} keep by {strategy}? y/n")
         }
+        Order::Analyses { these, on } => {
+            let switch = if on { "on" } else { "off" };
+            format!("Switch {these} {switch} ({ranks})? y/n")
+        }
         Order::Shutdown => "End the measurement? y/n".to_owned(),
     }
 }
@@ -46,6 +50,7 @@ pub fn progress(order: Order) -> String {
         Order::Record { on: false } => "switching recording off ...".to_owned(),
         Order::Window { length_ns } => format!("recording a window of {} ...", time(length_ns)),
         Order::Strategy { .. } => "changing the buffers ...".to_owned(),
+        Order::Analyses { .. } => "switching analyses ...".to_owned(),
         Order::Shutdown => "ending the measurement ...".to_owned(),
     }
 }

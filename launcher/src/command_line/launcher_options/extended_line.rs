@@ -13,6 +13,8 @@ pub struct Line {
     pub parts: Vec<Part>,
     /// The user decides about placement and oversubscription.
     pub placed: bool,
+    /// The user names hosts or says how many processes each takes, or may.
+    pub hosts: bool,
     /// The user decides about binding, or may.
     pub bound: bool,
 }

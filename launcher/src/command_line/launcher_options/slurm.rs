@@ -2,7 +2,7 @@
 //! argument; its long ones take the value behind `=` or in the next argument, but for those whose
 //! value may be left out, which take it behind `=` only.
 
-use super::line::{Count, Line, LineError, Part, set_count};
+use super::extended_line::{Count, Line, LineError, Part, set_count};
 use super::tables::Flavour;
 use std::ffi::OsString;
 
@@ -212,6 +212,7 @@ pub fn read(args: &[OsString]) -> Result<Line, LineError> {
         parts: vec![part],
         // Slurm says by itself what an allocation has room for.
         placed: true,
+        hosts: true,
         bound: true,
     })
 }

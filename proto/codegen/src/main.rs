@@ -1,0 +1,61 @@
+//! Makes the generated code of `proto/grpc` from `proto/gateway.proto`; `cargo xtask generate` runs
+//! it.
+//!
+//! A program of its own, for `proto/grpc` itself may not compile between a change of the interface
+//! and the new code. No `protoc`: protox makes the descriptors, tonic-prost-build the code.
+
+use prost::Message;
+use std::error::Error;
+use std::path::{Path, PathBuf};
+
+const HEAD: &str = "// Made by `cargo xtask generate` from proto/gateway.proto. Do not edit.";
+const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../grpc/src/generated");
+
+fn main() -> Result<(), Box<dyn Error>> {
+    generate(Path::new(RESULTS))
+}
+
+/// Writes `invivo.v1.rs` (messages, client, server) and `gateway.bin` (descriptors, for
+/// reflection).
+fn generate(out: &Path) -> Result<(), Box<dyn Error>> {
+    let proto = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let descriptors = protox::compile([proto.join("gateway.proto")], [proto])?;
+    std::fs::write(out.join("gateway.bin"), descriptors.encode_to_vec())?;
+
+    // A reader of messages needs neither client nor server.
+    let transport = "#[cfg(feature = \"transport\")]";
+    tonic_prost_build::configure()
+        .out_dir(out)
+        .emit_rerun_if_changed(false)
+        .client_mod_attribute(".", transport)
+        .server_mod_attribute(".", transport)
+        .type_attribute(".", "#[derive(serde::Serialize)]")
+        .field_attribute(
+            ".invivo.v1.RankStatus.state",
+            "#[serde(serialize_with = \"crate::convert::state_by_name\")]",
+        )
+        .compile_fds(descriptors)?;
+
+    let code = out.join("invivo.v1.rs");
+    let made = std::fs::read_to_string(&code)?;
+    std::fs::write(code, format!("{HEAD}\n{made}"))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn committed_code_is_what_the_interface_makes() {
+        let made = tempfile::tempdir().unwrap();
+        generate(made.path()).unwrap();
+        for file in ["invivo.v1.rs", "gateway.bin"] {
+            let read = |folder: &Path| std::fs::read(folder.join(file)).unwrap();
+            assert!(
+                read(Path::new(RESULTS)) == read(made.path()),
+                "{file} is not what gateway.proto makes: run `cargo xtask generate` and commit it"
+            );
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What the place does with messages of its ranks' supervisors.
+
+use super::Place;
+use crate::notes::Trouble;
+use crate::supervisors::Event;
+use crate::time_point::Now;
+use invivo_proto::control::local::FromSupervisor;
+use invivo_proto::control::tree::Ended;
+use invivo_proto::ids::Rank;
+use rustix::process::Signal;
+
+impl Place {
+    /// Something happened on the supervisors' socket.
+    pub fn supervisor(&mut self, now: Now, event: Event) {
+        match event {
+            Event::Attached { rank, pid, memory } => {
+                if self.local.attach(now, rank, pid, &memory) {
+                    let answers = self.commands.attached(now, rank, &mut self.local);
+                    self.answer(now, answers);
+                }
+            }
+            Event::Said { rank, message } => self.supervisor_message(now, rank, message),
+            Event::Lost { rank } => {
+                // The kernel kills a rank whose supervisor dies, so that is how this one ends.
+                let how = Ended::Signal(Signal::KILL.as_raw());
+                self.local.supervisor_lost(now, rank, how);
+            }
+            Event::Refused(why) => self
+                .local
+                .feed
+                .notes
+                .add(Trouble::Stranger, || format!("turned away: {why}")),
+        }
+    }
+
+    /// A message of a rank's supervisor.
+    fn supervisor_message(&mut self, now: Now, rank: Rank, message: FromSupervisor) {
+        match message {
+            FromSupervisor::Acted {
+                generation,
+                outcome,
+            } => {
+                let answers = self
+                    .commands
+                    .acted(now, rank, generation, &outcome, &mut self.local);
+                self.answer(now, answers);
+            }
+            FromSupervisor::Ended(how) => {
+                if let Some(index) = self.local.index(rank) {
+                    self.local.ranks[index].process_ended(how, true);
+                }
+            }
+            FromSupervisor::Inspected { inspection, call } => {
+                self.queries.hang.inspected(rank, inspection, call);
+                self.answer_due_queries(now);
+            }
+            FromSupervisor::Unwound {
+                unwinding,
+                thread,
+                rest,
+            } => {
+                self.queries.stacks.unwound(rank, unwinding, thread, rest);
+                self.answer_due_queries(now);
+            }
+            FromSupervisor::Named { module, named } => {
+                self.queries.stacks.named(&module, named);
+                self.answer_due_queries(now);
+            }
+            // The first message of a connection, already reported as `Event::Attached`.
+            FromSupervisor::Attach { .. } => {}
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Answers that rest on analyses, each with whether its analysis was on.
+
+use super::{Service, large, or_default};
+use crate::limits;
+use crate::root_link::request::{LinkError, Reply};
+use invivo_grpc::{convert, v1};
+use invivo_proto::control::analyses::Analysis;
+use invivo_proto::control::link::Answer;
+use invivo_proto::control::tree::Query;
+use tonic::{Response, Status};
+
+impl Service {
+    /// An answer about calls, with which analyses were on. Both at once: the moments that they show
+    /// lie closer together.
+    async fn query_analysis(
+        &self,
+        query: Query,
+        analysis: Analysis,
+    ) -> Result<(Reply, v1::AnalysisStatus), LinkError> {
+        let (reply, switches) = tokio::try_join!(self.query(query), self.query(Query::Analyses))?;
+        let Answer::Analyses(status, _) = &switches.answer else {
+            return Err(LinkError::Mismatched);
+        };
+        Ok((reply, convert::analyses::one(status, analysis)))
+    }
+
+    /// The state of the ranks, and which analyses are on.
+    pub(super) async fn answer_status(&self) -> Result<Response<v1::StatusReply>, Status> {
+        let (reply, switches) =
+            tokio::try_join!(self.query(Query::Status), self.query(Query::Analyses))?;
+        let (Answer::Status(status, coverage), Answer::Analyses(analyses, _)) =
+            (&reply.answer, &switches.answer)
+        else {
+            return Err(LinkError::Mismatched.into());
+        };
+        Ok(Response::new(v1::StatusReply {
+            coverage: Some(convert::coverage(coverage, &reply.missing)),
+            status: Some(v1::JobStatus {
+                analyses: convert::analyses::all(analyses),
+                ..status.into()
+            }),
+        }))
+    }
+
+    /// The function table.
+    pub(super) async fn answer_functions(
+        &self,
+        asked: &v1::FunctionsRequest,
+    ) -> Result<Response<v1::FunctionsReply>, Status> {
+        let rank_rows_max = if asked.per_rank {
+            or_default(
+                asked.rank_rows_max,
+                limits::RANK_ROWS_DEFAULT,
+                limits::RANK_ROWS_MAX,
+            )
+        } else {
+            0
+        };
+        let share = self
+            .answer_budget
+            .share(rank_rows_max as usize * limits::RANK_ROW_BYTES)?;
+        let query = Query::Functions { rank_rows_max };
+        let (reply, analysis) = self.query_analysis(query, Analysis::Functions).await?;
+        let Answer::Functions(table, coverage) = &reply.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
+        let (rows, mut rank_rows) = convert::function_rows(table);
+        rank_rows.truncate(rank_rows_max as usize);
+        let message = v1::FunctionsReply {
+            coverage: Some(convert::coverage(coverage, &reply.missing)),
+            rows,
+            rank_rows,
+            rank_rows_total: table.rank_rows_total.try_into().unwrap_or(u32::MAX),
+            analysis: Some(analysis),
+        };
+        Ok(large(message, share))
+    }
+
+    /// The communication matrix; 0 asks for the default size.
+    pub(super) async fn answer_matrix(
+        &self,
+        side_max: u32,
+    ) -> Result<Response<v1::MatrixReply>, Status> {
+        let side_max = or_default(
+            side_max,
+            limits::MATRIX_SIDE_DEFAULT,
+            limits::MATRIX_SIDE_MAX,
+        );
+        let cells = side_max as usize * side_max as usize;
+        let share = self
+            .answer_budget
+            .share(cells * limits::MATRIX_CELL_BYTES)?;
+        let query = Query::Matrix { side_max };
+        let (reply, analysis) = self.query_analysis(query, Analysis::Matrix).await?;
+        let Answer::Matrix(matrix, coverage) = &reply.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
+        let message = v1::MatrixReply {
+            coverage: Some(convert::coverage(coverage, &reply.missing)),
+            analysis: Some(analysis),
+            ..convert::matrix_reply(matrix, coverage, coverage.ranks, side_max)
+        };
+        Ok(large(message, share))
+    }
+
+    /// Matched messages.
+    pub(super) async fn answer_messages(&self) -> Result<Response<v1::MessagesReply>, Status> {
+        let (reply, analysis) = self
+            .query_analysis(Query::Messages, Analysis::Messages)
+            .await?;
+        let Answer::Messages(messages, coverage) = &reply.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
+        let coverage = convert::coverage(coverage, &reply.missing);
+        Ok(Response::new(v1::MessagesReply {
+            analysis: Some(analysis),
+            ..convert::messages_reply(messages, coverage)
+        }))
+    }
+}
