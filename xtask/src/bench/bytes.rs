@@ -1,6 +1,7 @@
 //! Benches the bytes per recorded call on the streams of LAMMPS' melt and colloid examples on four
 //! ranks. (Those of the kernels come with `apps`.)
 
+use super::effort::Effort;
 use super::machine::Beside;
 use super::mpi::{OPEN_MPI, Report, observed, with_tools};
 use super::results::{folder, write_table};
@@ -23,8 +24,8 @@ const EXAMPLES: [(&str, u32); 2] = [("melt", 250), ("colloid", 5000)];
 const TURNS: (usize, usize) = (3, 9);
 
 /// Measures both examples, prints and writes one table.
-pub fn run(full: bool) -> Result<()> {
-    let turns = if full { TURNS.1 } else { TURNS.0 };
+pub fn run(effort: &Effort) -> Result<()> {
+    let turns = effort.turns(TURNS);
     let beside = Beside::begin();
     println!(
         "{:<10}{:>12}{:>8}{:>9}",
@@ -45,7 +46,7 @@ pub fn run(full: bool) -> Result<()> {
         requests included in their calls, \
                  packet headers (96 bytes per 100 KiB) not. Four ranks, Open MPI. otf2: libotf2's \
                  three events for a call.";
-    write_table("bytes", about, full, &beside, &rows)
+    write_table("bytes", about, effort, &beside, &rows)
 }
 
 fn measure(example: &str, steps: u32, turns: usize) -> Result<Value> {

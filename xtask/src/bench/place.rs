@@ -4,6 +4,7 @@
 //! The program is tool-place/examples/bench, built as a release; it fails where an answer differs
 //! from the recording.
 
+use super::effort::Effort;
 use super::machine::Beside;
 use super::results::write_table;
 use super::statistics::Median;
@@ -33,7 +34,7 @@ const GROWTH_MAX: f64 = 0.02;
 /// Measures, prints and writes one table.
 ///
 /// A minute and a half give bounds of half a percent: a full run takes no longer.
-pub fn run(full: bool) -> Result<()> {
+pub fn run(effort: &Effort) -> Result<()> {
     let melt = stream::recorded()?;
     let beside = Beside::begin();
 
@@ -71,7 +72,7 @@ pub fn run(full: bool) -> Result<()> {
                  packets, turn by turn: \
                  checksum of packets, decode (with the checksum), and what store, functions, \
                  matrix and messages take beyond that.";
-    write_table("place", about, full, &beside, &rows)
+    write_table("place", about, effort, &beside, &rows)
 }
 
 /// One row per number of locations and stage.

@@ -1,21 +1,27 @@
 //! Result files of the benches: single figures and tables, as JSON in `target/bench`.
 
+use super::effort::Effort;
 use super::machine::{Beside, machine};
 use crate::run::root;
 use anyhow::Result;
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// Writes the table of a bench: its rows, the machine, and the load of others meanwhile.
+/// Writes the table of a bench: its rows, the machine, and the load of others meanwhile. A table of
+/// some rows only is no result, and is not written.
 pub fn write_table(
     name: &str,
     about: &str,
-    full: bool,
+    effort: &Effort,
     beside: &Beside,
     rows: &[Value],
 ) -> Result<()> {
+    if effort.only.is_some() {
+        println!("only some: nothing is written");
+        return Ok(());
+    }
     let table = serde_json::json!({
-        "name": name, "about": about, "full": full, "machine": machine(),
+        "name": name, "about": about, "full": effort.full, "machine": machine(),
         "beside": beside.json(), "rows": rows,
     });
     let file = folder().join(format!("{name}.json"));

@@ -14,6 +14,7 @@
 mod programs;
 mod tool;
 
+use super::effort::Effort;
 use super::machine::Beside;
 use super::mpi::{MPIS, Mpi};
 use super::results::write_table;
@@ -64,8 +65,8 @@ impl Tool {
 }
 
 /// Measures, prints and writes one table.
-pub fn run(full: bool) -> Result<()> {
-    let turns = if full { TURNS.1 } else { TURNS.0 };
+pub fn run(effort: &Effort) -> Result<()> {
+    let turns = effort.turns(TURNS);
     let beside = Beside::begin();
     let mut rows = Vec::new();
     for mpi in MPIS {
@@ -83,7 +84,7 @@ pub fn run(full: bool) -> Result<()> {
                  after; recorded: the full configuration, packets consumed, every call in the \
                  report. Packet switch: the \
                  median of as many of the slowest single calls as packets were filled.";
-    write_table("shim", about, full, &beside, &rows)
+    write_table("shim", about, effort, &beside, &rows)
 }
 
 /// The tools that there are for an MPI.

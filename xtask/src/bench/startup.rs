@@ -1,17 +1,16 @@
 //! Benches the start and end of a job: four ranks that call MPI_Init and MPI_Finalize only, bare
 //! and by `invivo run`, in pairs one after the other.
 
+use super::effort::Effort;
 use super::machine::Beside;
-use super::mpi::{MPIS, Mpi, Report};
-use super::programs::invivo;
+use super::mpi::{MPIS, Mpi, Report, behind_run};
 use super::results::{folder, write_table};
 use super::statistics::{Median, differences};
-use crate::run::{allow_root, output, show};
+use crate::run::{output, show};
 use anyhow::Result;
 use serde_json::{Value, json};
-use std::ffi::OsStr;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Instant;
 
 /// Pairs in a short and in a full bench.
@@ -21,8 +20,8 @@ const RANKS: u32 = 4;
 const TARGET_MS: f64 = 300.0;
 
 /// Measures both MPIs, prints and writes one table.
-pub fn run(full: bool) -> Result<()> {
-    let pairs = if full { PAIRS.1 } else { PAIRS.0 };
+pub fn run(effort: &Effort) -> Result<()> {
+    let pairs = effort.turns(PAIRS);
     let beside = Beside::begin();
     let mut rows = Vec::new();
     println!(
@@ -51,7 +50,7 @@ pub fn run(full: bool) -> Result<()> {
                  a report, in pairs one after the other; added is the median of the pairs' \
                  differences. Ranks, one place and the \
                  root share the cores.";
-    write_table("startup", about, full, &beside, &rows)
+    write_table("startup", about, effort, &beside, &rows)
 }
 
 fn measure(mpi: Mpi, pairs: usize) -> Result<Value> {
@@ -61,12 +60,14 @@ fn measure(mpi: Mpi, pairs: usize) -> Result<Value> {
     // The first pair fills the caches and is not counted.
     for pair in 0..=pairs {
         // The order changes, as in all benches of pairs.
+        let mut bare = bare(mpi, &program);
+        let mut with = behind_run(&bare, &report);
         let (bare, with) = if pair % 2 == 0 {
-            let bare = ms(&mut bare(mpi, &program))?;
-            (bare, ms(&mut observed(mpi, &program, &report))?)
+            let bare = ms(&mut bare)?;
+            (bare, ms(&mut with)?)
         } else {
-            let with = ms(&mut observed(mpi, &program, &report))?;
-            (ms(&mut bare(mpi, &program))?, with)
+            let with = ms(&mut with)?;
+            (ms(&mut bare)?, with)
         };
 
         let report = Report::read(&report)?;
@@ -91,21 +92,6 @@ fn bare(mpi: Mpi, program: &Path) -> Command {
     let mut launch = mpi.launch(RANKS);
     launch.arg(program);
     launch
-}
-
-/// The same line behind `invivo run`.
-fn observed(mpi: Mpi, program: &Path, report: &Path) -> Command {
-    let _ = std::fs::remove_file(report);
-    let bare = bare(mpi, program);
-    let mut run = Command::new(invivo());
-    run.args(["run", "--no-config", "--quiet", "--report"])
-        .arg(report);
-    // The launcher's line as it is, behind `invivo run --`: what a user would type.
-    run.arg("--").arg(bare.get_program());
-    run.args(bare.get_args().collect::<Vec<&OsStr>>());
-    allow_root(&mut run);
-    run.current_dir(folder()).stdin(Stdio::null());
-    run
 }
 
 fn ms(command: &mut Command) -> Result<f64> {

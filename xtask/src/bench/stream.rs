@@ -5,6 +5,7 @@ use super::programs::{compile, mpiexec};
 use super::results::folder;
 use crate::run::check;
 use anyhow::{Context, Result};
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::process::Stdio;
 
@@ -31,7 +32,7 @@ pub fn recorded() -> Result<PathBuf> {
 }
 
 /// An example's input with so many time steps.
-pub fn input(example: &str, steps: u32) -> Result<PathBuf> {
+pub fn input(example: &str, steps: impl Display) -> Result<PathBuf> {
     let from = format!("{EXAMPLES}/{example}/in.{example}");
     let text = std::fs::read_to_string(&from).context(from)?;
 
@@ -39,7 +40,11 @@ pub fn input(example: &str, steps: u32) -> Result<PathBuf> {
         Some("run") => format!("run {steps}\n"),
         _ => format!("{line}\n"),
     };
-    let file = folder().join(format!("{example}-{steps}.in"));
+    let steps = steps.to_string();
+    let file = folder().join(format!(
+        "{example}-{}.in",
+        steps.trim_matches(['$', '{', '}'])
+    ));
     std::fs::write(&file, text.lines().map(as_long).collect::<String>())?;
     Ok(file)
 }

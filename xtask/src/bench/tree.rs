@@ -4,6 +4,7 @@
 //! of up to a million ranks, whose answers are compared with the closed form, give the bytes that
 //! their roots receive.
 
+use super::effort::Effort;
 use super::machine::Beside;
 use super::mpi::OPEN_MPI;
 use super::programs::invivo;
@@ -23,7 +24,7 @@ const FAN_INS: [(&str, u32); 4] = [("16", 2), ("4", 5), ("4,2", 7), ("2,2", 15)]
 /// The questions of the client.
 const QUESTIONS: [&str; 3] = ["Status", "Functions", "Matrix"];
 /// Rounds of questions in a short and in a full bench.
-const ROUNDS: (&str, &str) = ("60", "300");
+const ROUNDS: (usize, usize) = (60, 300);
 /// Seconds that the ranks go on at most.
 const SECONDS: &str = "300";
 /// From the launcher's start to a job that answers.
@@ -32,10 +33,10 @@ const START_MAX: Duration = Duration::from_secs(30);
 const SETTLE: Duration = Duration::from_secs(3);
 
 /// Measures, prints and writes one table.
-pub fn run(full: bool) -> Result<()> {
+pub fn run(effort: &Effort) -> Result<()> {
     let program = OPEN_MPI.compile("nothing.c", "nothing", &[])?;
     let beside = Beside::begin();
-    let rounds = if full { ROUNDS.1 } else { ROUNDS.0 };
+    let rounds = effort.turns(ROUNDS);
     let mut rows = Vec::new();
     println!(
         "{:<8}{:>7}{:>7}  {:<10}{:>9}  {:<16}{:>9}{:>10}",
@@ -50,11 +51,11 @@ pub fn run(full: bool) -> Result<()> {
         that leave the cores to the tools; \
                  of simulated ones the bytes that the root receives for one question and hands \
                  out.";
-    write_table("tree", about, full, &beside, &rows)
+    write_table("tree", about, effort, &beside, &rows)
 }
 
 /// Runs one job, and asks it every question so many times.
-fn real(program: &Path, fan_in: &str, tools: u32, rounds: &str) -> Result<Vec<Value>> {
+fn real(program: &Path, fan_in: &str, tools: u32, rounds: usize) -> Result<Vec<Value>> {
     let state = root().join("target/bench/state");
     let name = format!("bench-tree-{}", fan_in.replace(',', "-"));
     let mut launch = OPEN_MPI.launch(RANKS + tools);
@@ -131,7 +132,7 @@ fn layers(fan_in: &str) -> u32 {
 }
 
 /// Asks all questions; fails where an answer is not about all ranks.
-fn ask(connect: &Path, job: &mut Child, rounds: &str) -> Result<Vec<Value>> {
+fn ask(connect: &Path, job: &mut Child, rounds: usize) -> Result<Vec<Value>> {
     let begun = Instant::now();
     while !connect.exists() {
         if let Some(status) = job.try_wait()? {
@@ -149,7 +150,7 @@ fn ask(connect: &Path, job: &mut Child, rounds: &str) -> Result<Vec<Value>> {
     client
         .arg(root().join("xtask/bench/ask.py"))
         .arg(connect)
-        .arg(rounds);
+        .arg(rounds.to_string());
     let lines = output(client.args(QUESTIONS).current_dir(folder()))?;
 
     let mut answers = Vec::new();

@@ -1,15 +1,13 @@
-//! Lists the benched programs: kernels with the patterns of the NAS benchmarks, LAMMPS and hpcc;
-//! and reads the output of each.
+//! Lists the benched programs: kernels with the patterns of the NAS benchmarks, LAMMPS and hpcc.
 
-use super::app::{App, RANKS, Said};
-use crate::bench::mpi::OPEN_MPI;
+use crate::bench::mpi::Mpi;
+use crate::bench::pairs::{App, RANKS, Said, lammps, of_kernel};
 use crate::bench::results::folder;
-use crate::bench::stream;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use std::path::Path;
 
 /// One kernel. Its work between exchanges is chosen for some 35,000 calls a second of each rank, if
-/// the pattern gives that at all, and its steps for a second.
+/// the pattern gives that at all, and its steps for a second: the bench makes them more.
 struct Kernel {
     name: &'static str,
     pattern: &'static str,
@@ -70,11 +68,17 @@ const KERNELS: [Kernel; 7] = [
     },
 ];
 
+/// The kernels of a short bench.
+const SHORT: [&str; 4] = ["lu", "sp", "cg", "ft"];
+
 /// All programs of a bench; some are in a full run only.
-pub fn all(full: bool) -> Result<Vec<App>> {
-    let c = OPEN_MPI.compile("kernels.c", "kernels-c", &[])?;
-    let fortran = OPEN_MPI.compile("kernels.f90", "kernels-f", &[])?;
+pub fn all(mpi: Mpi, full: bool) -> Result<Vec<App>> {
+    let c = mpi.compile("kernels.c", "kernels-c", &[])?;
+    let fortran = mpi.compile("kernels.f90", "kernels-f", &[])?;
     let kernel = |kernel: &Kernel, name: String, ranks: u32, slower: f64| App {
+        mpi,
+        rival: false,
+        steps: Some(1),
         name,
         about: kernel.pattern.to_owned(),
         ranks,
@@ -92,7 +96,10 @@ pub fn all(full: bool) -> Result<Vec<App>> {
         read: of_kernel,
     };
 
-    let plain = |name: &str, about: &str, arguments: &[&str]| App {
+    let plain = |name: &str, about: &str, steps, arguments: &[&str]| App {
+        mpi,
+        rival: false,
+        steps,
         name: name.to_owned(),
         about: about.to_owned(),
         ranks: RANKS,
@@ -104,16 +111,15 @@ pub fn all(full: bool) -> Result<Vec<App>> {
 
     let mut apps: Vec<App> = KERNELS
         .iter()
+        .filter(|one| full || SHORT.contains(&one.name))
         .map(|one| kernel(one, one.name.to_owned(), RANKS, 1.0))
         .collect();
-
-    let melt =
-        |name: &str, ranks| lammps(name, ranks, "melt", 1000, "molecular dynamics, 4,000 atoms");
-    apps.push(melt("LAMMPS melt", RANKS)?);
 
     apps.push(plain(
         "comms 10,000",
         "communicators made, used and freed",
+        // Not made longer: the number of communicators is what is measured.
+        None,
         &["comms", "10000", "20000"],
     ));
 
@@ -129,7 +135,12 @@ pub fn all(full: bool) -> Result<Vec<App>> {
             let (steps, work) = (steps.to_string(), (200_000_000 / steps).to_string());
             let name = format!("sp {requests}");
             let about = "so many requests to each side in one MPI_Waitall";
-            apps.push(plain(&name, about, &["sp", &steps, &work, requests]));
+            apps.push(plain(
+                &name,
+                about,
+                Some(1),
+                &["sp", &steps, &work, requests],
+            ));
         }
         for one in some(["lu", "cg", "ft"]) {
             apps.push(kernel(one, format!("{} on 4", one.name), 4, 1.0));
@@ -138,80 +149,23 @@ pub fn all(full: bool) -> Result<Vec<App>> {
         for one in some(["sp", "mg", "ep"]) {
             apps.push(kernel(one, format!("{} on 1", one.name), 1, 1.0));
         }
-        apps.push(melt("LAMMPS melt on 1", 1)?);
+        let about = "molecular dynamics, 4,000 atoms";
+        apps.push(lammps(mpi, "LAMMPS melt on 1", 1, ("melt", 1000), about)?);
         let about = "molecular dynamics, 900 particles of two sizes";
-        apps.push(lammps("LAMMPS colloid", RANKS, "colloid", 5000, about)?);
-        apps.push(hpcc()?);
+        apps.push(lammps(
+            mpi,
+            "LAMMPS colloid",
+            RANKS,
+            ("colloid", 5000),
+            about,
+        )?);
+        apps.push(hpcc(mpi)?);
     }
     Ok(apps)
 }
 
-/// Reads the `answer`, `seconds` and `made` lines of a kernel.
-fn of_kernel(text: &str, _: &Path) -> Result<Said> {
-    let mut said = Said {
-        seconds: None,
-        answer: String::new(),
-        made: Vec::new(),
-    };
-
-    for line in text.lines() {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match words[..] {
-            ["answer", answer] => said.answer = answer.to_owned(),
-            ["seconds", seconds] => said.seconds = Some(seconds.parse()?),
-            ["made", function, calls] => said.made.push((function.to_owned(), calls.parse()?)),
-            _ => {}
-        }
-    }
-
-    ensure!(
-        said.seconds.is_some() && !said.answer.is_empty() && !said.made.is_empty(),
-        "the kernel said: {text}"
-    );
-    Ok(said)
-}
-
-/// An example of LAMMPS with so many steps.
-fn lammps(name: &str, ranks: u32, example: &str, steps: u32, about: &str) -> Result<App> {
-    Ok(App {
-        name: name.to_owned(),
-        about: about.to_owned(),
-        ranks,
-        program: "lmp".into(),
-        arguments: vec![
-            "-in".into(),
-            stream::input(example, steps)?.display().to_string(),
-        ],
-        folder: folder(),
-        read: of_lammps,
-    })
-}
-
-/// Reads LAMMPS' own time of the loop, and the rows of its table as the answer.
-fn of_lammps(text: &str, _: &Path) -> Result<Said> {
-    let seconds = text
-        .lines()
-        .find_map(|line| line.strip_prefix("Loop time of "));
-    let seconds = seconds
-        .and_then(|rest| rest.split(' ').next())
-        .context("no loop time")?;
-    // The table of thermodynamic output: lines of numbers only.
-    let is_row = |line: &&str| {
-        let mut words = line.split_whitespace().peekable();
-        words.peek().is_some() && words.all(|word| word.parse::<f64>().is_ok())
-    };
-
-    let rows: Vec<&str> = text.lines().filter(is_row).collect();
-    ensure!(rows.len() > 2, "LAMMPS printed no table");
-    Ok(Said {
-        seconds: Some(seconds.parse()?),
-        answer: rows.join("\n"),
-        made: Vec::new(),
-    })
-}
-
 /// The HPC Challenge benchmark, a small problem on two ranks.
-fn hpcc() -> Result<App> {
+fn hpcc(mpi: Mpi) -> Result<App> {
     let example = "/usr/share/doc/hpcc/examples/_hpccinf.txt";
     let text = std::fs::read_to_string(example).with_context(|| example.to_owned())?;
     let own = folder().join("hpcc");
@@ -219,6 +173,10 @@ fn hpcc() -> Result<App> {
     std::fs::create_dir_all(&own)?;
     std::fs::write(own.join("hpccinf.txt"), on_two_ranks(&text))?;
     Ok(App {
+        mpi,
+        rival: false,
+        // Its length follows from the problem.
+        steps: None,
         name: "hpcc".into(),
         about:
             "HPC Challenge: linear algebra, transposes, random access, FFT, latency and bandwidth"
@@ -251,36 +209,14 @@ fn of_hpcc(_: &str, own: &Path) -> Result<Said> {
     std::fs::remove_file(&file)?;
     let success = text.lines().find_map(|line| line.strip_prefix("Success="));
     Ok(Said {
-        seconds: None,
         answer: success.context("no Success")?.to_owned(),
-        made: Vec::new(),
+        ..Said::default()
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn programs_say_what_they_did() {
-        let said = of_kernel(
-            "answer 5\nseconds 1.5\ncpu 2.9\nmade MPI_Send 7\n",
-            Path::new(""),
-        )
-        .unwrap();
-        assert_eq!((said.seconds, said.answer.as_str()), (Some(1.5), "5"));
-        assert_eq!(said.made, [("MPI_Send".to_owned(), 7)]);
-        assert!(of_kernel("seconds 1.5\n", Path::new("")).is_err());
-
-        let text = "Step Temp\n0 3.0\n50 1.6\n100 1.5\nLoop time of 0.75 on 2 procs for 100 \
-            steps\nNlocal: 2000\n";
-        let said = of_lammps(text, Path::new("")).unwrap();
-        assert_eq!(
-            (said.seconds, said.answer.as_str()),
-            (Some(0.75), "0 3.0\n50 1.6\n100 1.5")
-        );
-        assert!(of_lammps("ERROR\n", Path::new("")).is_err());
-    }
 
     #[test]
     fn the_grid_of_hpcc_is_one_by_two() {

@@ -3,7 +3,9 @@
 mod cells;
 mod jobs;
 mod place;
+mod programs;
 mod shim;
+mod tools;
 
 use super::section::{Runs, Section};
 use std::fmt::Write as _;
@@ -29,10 +31,34 @@ pub const ALL: &[Section] = &[
         charts: |_| Ok(Vec::new()),
     },
     Section {
+        name: "rates",
+        others_max: 0.5,
+        text: programs::of_programs,
+        charts: programs::rates_charts,
+    },
+    Section {
+        name: "latency",
+        others_max: 0.5,
+        text: programs::latency,
+        charts: |_| Ok(Vec::new()),
+    },
+    Section {
+        name: "profile",
+        others_max: 0.5,
+        text: tools::profile,
+        charts: |_| Ok(Vec::new()),
+    },
+    Section {
+        name: "idle",
+        others_max: 0.5,
+        text: tools::idle,
+        charts: |_| Ok(Vec::new()),
+    },
+    Section {
         name: "apps",
         others_max: 0.5,
-        text: jobs::apps,
-        charts: jobs::apps_charts,
+        text: programs::of_programs,
+        charts: programs::apps_charts,
     },
     Section {
         name: "startup",
@@ -63,10 +89,11 @@ pub fn where_and_when(runs: &Runs) -> String {
 
         let _ = writeln!(
             text,
-            "- {} run of {}: {} ({kind}{} cores, {:.0} GiB), {}, Linux {}; others used {:.2} cores \
-             meanwhile.",
+            "- {} run of {} at commit {}: {} ({kind}{} cores, {:.0} GiB), {}, Linux {}; others \
+             used {:.2} cores meanwhile.",
             if run["full"] == true { "Full" } else { "Short" },
             word("date"),
+            word("commit"),
             word("cpu"),
             machine["cores"],
             machine["memory_gib"].as_f64().unwrap_or(0.0),

@@ -1,13 +1,14 @@
 //! Runs the program under each tool, and checks that the tool has recorded its calls.
 
 use super::tool::{RANKS, Tool};
+use crate::bench::eztrace;
 use crate::bench::mpi::{Mpi, Report, observed, with_tools};
 use crate::bench::results::folder;
 use crate::bench::statistics::quantile;
 use crate::run::output;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The compiled programs and libraries for one MPI.
 pub struct Programs {
@@ -46,12 +47,7 @@ impl Programs {
             Tool::Stamps => self.mpi.preload(&mut launch, &self.stamps),
             Tool::Off => observed(&mut launch, &report, &["--recording", "off"]),
             Tool::On => observed(&mut launch, &report, &[]),
-            Tool::Eztrace => {
-                let library = self.mpi.eztrace().context("EZTrace")?;
-                // A trace of the run before would count as this one's.
-                let _ = std::fs::remove_dir_all(self.trace());
-                self.mpi.preload(&mut launch, &library);
-            }
+            Tool::Eztrace => eztrace::preload(self.mpi, &mut launch, &self.calls, &folder())?,
         }
 
         // A tool that was not active is fast: its own output proves that it was.
@@ -66,40 +62,13 @@ impl Programs {
                 }
                 said.packets = report.packets()?;
             }
-            Tool::Eztrace => self.has_traced(&said)?,
+            Tool::Eztrace => {
+                eztrace::has_traced(&self.calls, &folder(), said.made.values().sum())?;
+            }
             Tool::Bare | Tool::Pass | Tool::Stamps => {}
         }
         Ok(said)
     }
-
-    /// The folder that EZTrace writes.
-    fn trace(&self) -> PathBuf {
-        let mut name = self.calls.file_name().unwrap_or_default().to_owned();
-        name.push("_trace");
-        folder().join(name)
-    }
-
-    /// Fails where EZTrace has written less than an enter and a leave for each call.
-    fn has_traced(&self, said: &Said) -> Result<()> {
-        let calls: u64 = said.made.values().sum();
-        let bytes = bytes_below(&self.trace());
-        let _ = std::fs::remove_dir_all(self.trace());
-        ensure!(
-            bytes > 10 * calls,
-            "EZTrace wrote {bytes} bytes for {calls} calls: it recorded nothing"
-        );
-        Ok(())
-    }
-}
-
-fn bytes_below(folder: &Path) -> u64 {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let of_entry = |entry: std::fs::DirEntry| match entry.metadata() {
-        Ok(about) if about.is_dir() => bytes_below(&entry.path()),
-        Ok(about) => about.len(),
-        Err(_) => 0,
-    };
-    entries.map(of_entry).sum()
 }
 
 /// The output of the program; other tools' lines between are left out.

@@ -1,68 +1,11 @@
-//! The sections on whole jobs: programs, bytes, start and end, and questions to the tree.
+//! The sections on whole jobs: bytes, start and end, and questions to the tree.
 
-use super::cells::{bar, bounded, earlier, median, newest, rows, word};
-use crate::bench::page::section::{Charts, Runs};
-use crate::bench::svg::{Chart, Group, short};
+use super::cells::{bounded, earlier, newest, rows, word};
+use crate::bench::page::section::Runs;
+use crate::bench::svg::short;
 use anyhow::Result;
 use serde_json::Value;
 use std::fmt::Write as _;
-
-pub fn apps(runs: &Runs) -> Result<String> {
-    let run = newest(runs)?;
-    let mut text = String::from(
-        "| program | ranks | calls a second and rank | bytes per call | KiB a second and rank | \
-         slower by % | tool CPU s per CPU s | slower by %, earlier runs |\n\
-         |---|---|---|---|---|---|---|---|\n",
-    );
-    for row in rows(run) {
-        let program = word(row, "program");
-        let _ = writeln!(
-            text,
-            "| {program}: {} | {} | {} | {:.1} | {} | {} | {:.3} | {} |",
-            word(row, "about"),
-            row["ranks"],
-            short(median(&row["calls_per_second_and_rank"])?),
-            median(&row["bytes_per_call"])?,
-            short(median(&row["bytes_per_second_and_rank"])? / 1024.0),
-            bounded(&row["slower_percent"]),
-            median(&row["tool_cpu_per_cpu"])?,
-            earlier(runs, |other| other["program"] == program, "slower_percent")
-        );
-    }
-    Ok(text)
-}
-
-pub fn apps_charts(run: &Value) -> Result<Charts> {
-    let (mut slower, mut rates) = (Vec::new(), Vec::new());
-    for row in rows(run) {
-        let label = word(row, "program").to_owned();
-        slower.push(Group {
-            label: label.clone(),
-            bars: vec![bar(0, &row["slower_percent"])?],
-        });
-        rates.push(Group {
-            label,
-            bars: vec![bar(0, &row["calls_per_second_and_rank"])?],
-        });
-    }
-    let chart = |title: &str, unit, groups| Chart {
-        title: title.into(),
-        unit,
-        series: vec!["Invivo".into()],
-        groups,
-        mark: None,
-    };
-    Ok(vec![
-        (
-            "apps-slower.svg",
-            chart("Slower than the bare run", "%", slower),
-        ),
-        (
-            "apps-rates.svg",
-            chart("MPI calls of each rank", "1/s", rates),
-        ),
-    ])
-}
 
 pub fn bytes(runs: &Runs) -> Result<String> {
     let run = newest(runs)?;
