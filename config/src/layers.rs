@@ -22,6 +22,10 @@ const INTERVAL_DEFAULT: Duration = Duration::from_secs(1);
 /// Locations per rank that the budget of a place has room for unless another one is asked for.
 const LOCATIONS_PER_RANK: u64 = 4;
 
+/// Locations that a place without a configured budget has buffers for however few its ranks are:
+/// where ranks are few, each tends to have many threads.
+const LOCATIONS_MIN: u64 = 32;
+
 /// A configuration file that is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
@@ -314,6 +318,7 @@ impl Effective {
     /// Memory for all buffers of a place that has so many ranks, in bytes.
     pub fn budget_bytes(&self, ranks: u32) -> u64 {
         let buffers = u64::from(ranks).saturating_mul(LOCATIONS_PER_RANK);
+        let buffers = buffers.max(LOCATIONS_MIN);
         let enough = self.buffer.0.saturating_mul(buffers);
         self.budget.map_or(enough, |budget| budget.0)
     }
