@@ -56,19 +56,24 @@ pub fn text(of: &Observation, look: Look) -> String {
     page
 }
 
-/// How long a rank has been in the call that it is in.
+/// How long a rank has been in the call that it is in, as far as that is known.
 fn open_ns(of: &Observation, track: &Track) -> u64 {
-    inside(of, track).map_or(0, |(_, since_ns)| of.to_ns.saturating_sub(since_ns))
+    inside(of, track)
+        .and_then(|(_, since_ns)| since_ns)
+        .map_or(0, |since_ns| of.to_ns.saturating_sub(since_ns))
 }
 
 /// The call that a rank was in at the end of the time, by its name and since when: one that is
-/// still open, or that has ended since.
-fn inside<'a>(of: &Observation, track: &'a Track) -> Option<(Option<&'a str>, u64)> {
+/// still open, or that has ended since. Of a call that is not recorded neither is known.
+fn inside<'a>(of: &Observation, track: &'a Track) -> Option<(Option<&'a str>, Option<u64>)> {
     match (&track.open, track.calls.last()) {
-        (Some(open), _) => Some((open.function.as_deref(), open.begin_ns)),
+        (Some(open), _) => {
+            let function = open.function.as_deref();
+            Some((function, function.map(|_| open.begin_ns)))
+        }
         // A call that ended behind the interval was open at its end.
         (None, Some(last)) if last.end_ns > of.to_ns => {
-            Some((last.function.as_deref(), last.begin_ns))
+            Some((last.function.as_deref(), Some(last.begin_ns)))
         }
         _ => None,
     }
@@ -98,8 +103,10 @@ fn row(page: &mut String, of: &Observation, track: &Track, label: usize, look: L
     };
     let doing = match (inside(of, track), death) {
         // When it died is not known.
-        (Some((name, _)), Some(_)) => name.unwrap_or(SOME_CALL).to_owned(),
-        (Some((name, since_ns)), None) => {
+        (Some((name, _)), Some(_)) | (Some((name, None)), None) => {
+            name.unwrap_or(SOME_CALL).to_owned()
+        }
+        (Some((name, Some(since_ns))), None) => {
             let for_ns = of.to_ns.saturating_sub(since_ns);
             format!("{} {}", name.unwrap_or(SOME_CALL), duration(for_ns))
         }
@@ -147,14 +154,18 @@ fn cells(of: &Observation, track: &Track, look: Look) -> String {
     for call in &track.calls {
         add(at(call.begin_ns), at(call.end_ns));
     }
-    if let Some(open) = &track.open {
+    let recorded = track.open.as_ref().filter(|open| open.function.is_some());
+    if let Some(open) = recorded {
         add(at(open.begin_ns), TIME_WIDTH as f64);
     }
 
     let known_from = known_from(of, track).map_or(0.0, at);
-    // Of a rank that died nothing is known behind what it did last.
+    // Nothing is known behind what a rank did last if it died, or is in a call that is not recorded.
     let known_to = match (of.death(track.rank), &track.open) {
         (Some(_), None) => track.last_ns().map_or(0.0, at),
+        (_, Some(_)) if recorded.is_none() => {
+            track.calls.last().map_or(0.0, |call| at(call.end_ns))
+        }
         _ => TIME_WIDTH as f64,
     };
     let shades = if look.ascii { SHADES_ASCII } else { SHADES };

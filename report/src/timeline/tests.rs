@@ -75,6 +75,22 @@ fn ascii_without_blocks_and_red_for_dead_ranks() {
     );
 }
 
+/// Of a call that is not recorded neither its name nor its begin is known, and the page says
+/// neither.
+#[test]
+fn an_unrecorded_call_has_no_length() {
+    let mut of = job();
+    of.track(0, 0).open = Some(Open {
+        function: None,
+        begin_ns: 0,
+    });
+    let page = text(&of, UTF8);
+    assert!(
+        page.contains("rank 0 │····················██▒                 │> an MPI call\n"),
+        "{page}"
+    );
+}
+
 /// Of many ranks the worst are shown and no line is too long.
 #[test]
 fn the_worst_of_many_ranks_fit_the_width() {
