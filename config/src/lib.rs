@@ -82,7 +82,7 @@ pub fn paths() -> Vec<PathBuf> {
 fn files() -> Result<Vec<File>, ConfigError> {
     let mut files = Vec::new();
     for path in paths() {
-        match toml_file::read(&path) {
+        match toml_file::read_own(&path) {
             Ok(text) => files.push(File { path, text }),
             // Absent is usual. Any other error is reported: options would silently not hold.
             Err(error) if is_absent(&error) => {}

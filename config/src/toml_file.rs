@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -70,9 +71,38 @@ impl<'a> Source<'a> {
 /// # Errors
 /// When it cannot be read, is no text, or too long.
 pub fn read(path: &Path) -> std::io::Result<String> {
+    text(&std::fs::File::open(path)?)
+}
+
+/// As [`read`], of a file that the calling user or root has written: what somebody else leaves in
+/// a directory is not obeyed by whoever works there.
+///
+/// # Errors
+/// As [`read`], and where somebody else owns the file or anybody may write to it.
+pub fn read_own(path: &Path) -> std::io::Result<String> {
+    let file = std::fs::File::open(path)?;
+    // Of the open file: the name may lead to another one meanwhile.
+    let meta = file.metadata()?;
+    let me = rustix::process::geteuid().as_raw();
+    if meta.is_file() && meta.uid() != me && meta.uid() != 0 {
+        return Err(std::io::Error::other(format!(
+            "it belongs to user {}; copy it to a file of your own, or go on without any \
+             configuration file by --no-config",
+            meta.uid()
+        )));
+    }
+    if meta.is_file() && meta.mode() & 0o002 != 0 {
+        return Err(std::io::Error::other(
+            "anybody may write to it; chmod o-w, or go on without any configuration file by \
+             --no-config",
+        ));
+    }
+    text(&file)
+}
+
+fn text(file: &std::fs::File) -> std::io::Result<String> {
     use std::io::{Error, ErrorKind, Read};
     let mut text = String::new();
-    let file = std::fs::File::open(path)?;
     // One byte more than allowed tells a longer file from one of just this length.
     file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?;
     if text.len() as u64 > FILE_BYTES_MAX {
@@ -143,6 +173,7 @@ pub fn get<'t, 'i>(table: &'t DeTable<'i>, key: &str) -> Option<&'t Spanned<DeVa
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     fn source(text: &str) -> Source<'_> {
         Source {
@@ -184,5 +215,28 @@ mod tests {
             unknown("key", "colour", &known),
             "no key `colour`; there are: fan-in, buffer, budget"
         );
+    }
+
+    /// What a stranger leaves in a directory does not rule the jobs that are started there.
+    #[test]
+    fn files_of_strangers_are_not_obeyed() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("invivo.toml");
+        std::fs::write(&path, "quiet = true").expect("written");
+        assert_eq!(read_own(&path).expect("our own"), "quiet = true");
+
+        let anybodys = std::fs::Permissions::from_mode(0o666);
+        std::fs::set_permissions(&path, anybodys).expect("changed");
+        let why = read_own(&path).expect_err("refused").to_string();
+        assert!(why.contains("anybody may write"), "{why}");
+
+        if rustix::process::geteuid().is_root() {
+            let own = std::fs::Permissions::from_mode(0o644);
+            std::fs::set_permissions(&path, own).expect("changed");
+            std::os::unix::fs::chown(&path, Some(12345), None).expect("given away");
+            let why = read_own(&path).expect_err("refused").to_string();
+            let told = why.contains("user 12345") && why.contains("--no-config");
+            assert!(told, "{why}");
+        }
     }
 }

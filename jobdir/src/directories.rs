@@ -109,23 +109,8 @@ pub fn jobs_dir() -> Result<PathBuf, PlaceError> {
         .ok_or(PlaceError::NoHome)
 }
 
-/// The directory of the timelines of jobs that did not end well, made if need be:
-/// `invivo/timelines` beside [`jobs_dir`].
-///
-/// # Errors
-/// When it cannot be made or is not ours.
-pub fn timelines_dir() -> Result<PathBuf, PlaceError> {
-    let jobs = jobs_dir()?;
-    let ours = jobs.parent().unwrap_or(&jobs);
-    make_above(ours)?;
-    let dir = ours.join("timelines");
-    private_dir(ours)?;
-    private_dir(&dir)?;
-    Ok(dir)
-}
-
 /// Makes what is missing above our own directory.
-fn make_above(ours: &Path) -> Result<(), PlaceError> {
+pub(crate) fn make_above(ours: &Path) -> Result<(), PlaceError> {
     let Some(state) = ours.parent() else {
         return Ok(());
     };
@@ -157,13 +142,14 @@ fn job_dir_in(jobs: &Path, job: &str) -> Result<PathBuf, PlaceError> {
 }
 
 /// The directory of a job's sockets on this node, made if need be: `invivo-UID/JOB` in
-/// `$XDG_RUNTIME_DIR`, or in `/tmp` where that is not set, not ours, or too long.
+/// `$XDG_RUNTIME_DIR`; in `/tmp` where that is not set, not ours, or too long; and where somebody
+/// else has made `/tmp/invivo-UID`, in `invivo/run` beside [`jobs_dir`].
 ///
 /// # Errors
 /// When it cannot be made, is not ours, or sockets in it would have paths that are too long.
 pub fn runtime_dir(job: &str) -> Result<PathBuf, PlaceError> {
     check_job_id(job)?;
-    runtime_dir_in(xdg().as_deref(), Path::new("/tmp"), job)
+    runtime_dir_in(&runtime_bases(), job)
 }
 
 /// The directory of preloaded libraries on this node, made if need be, beside the jobs'
@@ -174,29 +160,41 @@ pub fn runtime_dir(job: &str) -> Result<PathBuf, PlaceError> {
 /// When it cannot be made or is not ours.
 pub fn preload_dir() -> Result<PathBuf, PlaceError> {
     // No job has this name: theirs do not begin with a dot.
-    runtime_dir_in(xdg().as_deref(), Path::new("/tmp"), ".preload")
+    runtime_dir_in(&runtime_bases(), ".preload")
 }
 
-fn xdg() -> Option<PathBuf> {
-    std::env::var_os("XDG_RUNTIME_DIR")
+/// Where runtime directories may be, the best first.
+fn runtime_bases() -> Vec<PathBuf> {
+    let user = format!("invivo-{}", rustix::process::geteuid().as_raw());
+    let xdg = std::env::var_os("XDG_RUNTIME_DIR")
         .map(PathBuf::from)
         .filter(|dir| dir.is_absolute() && is_ours(dir))
+        .map(|dir| dir.join(&user));
+    // Anybody can make the one in `/tmp` before us; nobody else the last one.
+    let state = jobs_dir().ok().map(|jobs| jobs.with_file_name("run"));
+    let tmp = Path::new("/tmp").join(&user);
+    xdg.into_iter().chain([tmp]).chain(state).collect()
 }
 
-fn runtime_dir_in(xdg: Option<&Path>, fallback: &Path, job: &str) -> Result<PathBuf, PlaceError> {
-    let user = format!("invivo-{}", rustix::process::geteuid().as_raw());
-    let fits =
-        |dir: &Path| dir.as_os_str().len() + 1 + SOCKET_NAME_BYTES_MAX <= SOCKET_PATH_BYTES_MAX;
-    let parent = xdg
-        .map(|dir| dir.join(&user))
-        .filter(|dir| fits(&dir.join(job)));
-    // A socket's path has a fixed limit: a long XDG_RUNTIME_DIR is worse than `/tmp`.
-    let parent = parent.unwrap_or_else(|| fallback.join(&user));
-    let dir = parent.join(job);
-    if !fits(&dir) {
+fn runtime_dir_in(bases: &[PathBuf], job: &str) -> Result<PathBuf, PlaceError> {
+    let mut first_error = None;
+    for base in bases {
+        match runtime_dir_at(base, job) {
+            Ok(dir) => return Ok(dir),
+            Err(error) => first_error.get_or_insert(error),
+        };
+    }
+    Err(first_error.unwrap_or(PlaceError::NoHome))
+}
+
+fn runtime_dir_at(base: &Path, job: &str) -> Result<PathBuf, PlaceError> {
+    let dir = base.join(job);
+    // A socket's path has a fixed limit.
+    if dir.as_os_str().len() + 1 + SOCKET_NAME_BYTES_MAX > SOCKET_PATH_BYTES_MAX {
         return Err(PlaceError::PathTooLong { path: dir });
     }
-    private_dir(&parent)?;
+    make_above(base)?;
+    private_dir(base)?;
     private_dir(&dir)?;
     Ok(dir)
 }
@@ -233,7 +231,7 @@ pub fn remove_runtime_dir(dir: &Path) -> Result<(), PlaceError> {
 
 /// Makes a directory of mode 0700 or checks that the one that is there is ours. Several processes
 /// of a node may do so at once.
-fn private_dir(dir: &Path) -> Result<(), PlaceError> {
+pub(crate) fn private_dir(dir: &Path) -> Result<(), PlaceError> {
     match std::fs::DirBuilder::new().mode(0o700).create(dir) {
         Ok(()) => {}
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}

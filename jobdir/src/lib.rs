@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! connect <- directories      connect.json; the list of running jobs; runtime directories
+//! kept                        timelines and reports of jobs that are over
 //! private                     is a directory its user's alone
 //! process_stat                /proc/PID/stat: does a process still run, who started it
 //! random                      tokens and ids
@@ -13,6 +14,7 @@
 
 mod connect;
 mod directories;
+mod kept;
 mod private;
 pub mod process_stat;
 pub mod random;
@@ -20,4 +22,5 @@ pub mod whole_file;
 
 pub use connect::{Connect, ConnectError, FILE_NAME, Liveness, host};
 pub use directories::*;
+pub use kept::{Kept, kept_path};
 pub use private::{NotPrivate, check_dir};

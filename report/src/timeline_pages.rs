@@ -7,9 +7,8 @@ use invivo_archive::waiters::Waiter;
 use invivo_grpc::v1;
 use invivo_proto::control::analyses::AnalysesStatus;
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 
 /// An observation that grows page by page.
 #[derive(Debug, Default)]
@@ -103,17 +102,12 @@ impl TimelinePages {
         }
     }
 
-    /// Writes the trace, under another name first, so that no reader sees half of it.
+    /// Writes the Perfetto trace.
     ///
     /// # Errors
-    /// When the file cannot be written.
-    pub fn save(&self, path: &Path) -> std::io::Result<()> {
-        // Renamed when it is whole: a viewer never reads half a trace.
-        let beside = path.with_extension("new");
-        let mut file = BufWriter::new(File::create(&beside)?);
-        perfetto::write(&self.observation, &self.endpoints, &mut file)?;
-        file.flush()?;
-        std::fs::rename(&beside, path)
+    /// When `out` takes no more.
+    pub fn write(&self, out: &mut impl Write) -> std::io::Result<()> {
+        perfetto::write(&self.observation, &self.endpoints, out)
     }
 }
 

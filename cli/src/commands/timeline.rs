@@ -5,6 +5,7 @@ use super::{Outcome, note, print, print_json};
 use crate::client::{Scope, explained, patiently};
 use invivo_config::{Time, Value};
 use invivo_grpc::v1;
+use invivo_jobdir::whole_file;
 use invivo_report::glyphs::Look;
 use invivo_report::timeline;
 use invivo_report::timeline_pages::TimelinePages;
@@ -77,8 +78,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
 
     // The file first: a terminal that is closed meanwhile does not cost it.
     if let Some(path) = &args.output {
-        gathered
-            .save(path)
+        whole_file::write_with(path, |mut out| gathered.write(&mut out))
             .map_err(|error| anyhow::anyhow!("cannot write {}: {error}", path.display()))?;
     }
     if !args.target.json {

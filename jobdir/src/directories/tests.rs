@@ -130,7 +130,7 @@ fn a_directory_open_to_others_is_refused() {
 fn a_directory_goes_while_others_leave_notes_in_it() {
     let parent = tempfile::tempdir().expect("directory");
     for _ in 0..200 {
-        let dir = runtime_dir_in(None, parent.path(), "job").expect("made");
+        let dir = runtime_dir_at(&parent.path().join("invivo-1"), "job").expect("made");
         let user = dir.parent().expect("the user's").to_owned();
         std::thread::scope(|scope| {
             let leaves = |name| {
@@ -159,23 +159,35 @@ fn sockets_fit_into_the_runtime_directory_or_it_falls_back() {
     let dir = tempfile::tempdir().expect("directory");
     let short = dir.path().join("run");
     let long = dir.path().join("r".repeat(100));
-    std::fs::create_dir_all(&short).expect("made");
-    std::fs::create_dir_all(&long).expect("made");
-    let made = runtime_dir_in(Some(&short), dir.path(), "job").expect("made");
+    let made = runtime_dir_in(&[short.clone(), long.clone()], "job").expect("made");
     assert!(made.starts_with(&short));
     assert_eq!(mode(&made), 0o700);
-    assert_eq!(
-        runtime_dir_in(Some(&short), dir.path(), "job").expect("again"),
-        made
-    );
-    let fallback = runtime_dir_in(Some(&long), dir.path(), "job").expect("made");
-    assert!(!fallback.starts_with(&long));
+    let again = runtime_dir_in(&[short.clone(), long.clone()], "job").expect("again");
+    assert_eq!(again, made);
+    let fallback = runtime_dir_in(&[long.clone(), short.clone()], "job").expect("made");
+    assert_eq!(fallback, made);
     assert!(matches!(
-        runtime_dir_in(None, &long, "job"),
+        runtime_dir_in(&[long], "job"),
         Err(PlaceError::PathTooLong { .. })
     ));
     let longest = Path::new("/tmp")
         .join("invivo-4294967295")
         .join("j".repeat(JOB_ID_BYTES_MAX));
     assert!(longest.as_os_str().len() + 1 + SOCKET_NAME_BYTES_MAX <= SOCKET_PATH_BYTES_MAX);
+}
+
+/// Anybody can make a directory of our name in `/tmp`; the jobs then have their sockets elsewhere.
+#[test]
+fn a_squatted_runtime_directory_is_left_alone() {
+    let dir = tempfile::tempdir().expect("directory");
+    let (squatted, own) = (dir.path().join("invivo-7"), dir.path().join("state/run"));
+    std::fs::create_dir(&squatted).expect("made");
+    let open = std::fs::Permissions::from_mode(0o777);
+    std::fs::set_permissions(&squatted, open).expect("opened");
+    let made = runtime_dir_in(&[squatted.clone(), own.clone()], "job").expect("made");
+    assert_eq!(made, own.join("job"));
+    let in_it = std::fs::read_dir(&squatted).expect("listed").count();
+    assert_eq!(in_it, 0);
+    let refused = runtime_dir_in(&[squatted], "job").expect_err("nothing else");
+    assert!(matches!(refused, PlaceError::NotOurs(_)), "{refused}");
 }

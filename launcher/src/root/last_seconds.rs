@@ -6,17 +6,17 @@
 use crate::root::waiters::waiters;
 use invivo_archive::observation::Death;
 use invivo_grpc::convert;
+use invivo_jobdir::{Kept, kept_path, whole_file};
 use invivo_proto::control::link::{Final, TimelinePage};
 use invivo_report::death;
 use invivo_report::glyphs::Look;
 use invivo_report::timeline;
 use invivo_report::timeline_pages::{EndContext, TimelinePages};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// The ending of a timeline's name.
 pub const ENDING: &str = "pftrace";
-/// Timelines that are kept in the state directory, of some 50 MB each at most.
-const KEPT_MAX: usize = 8;
 
 /// The pages that have come.
 #[derive(Debug, Default)]
@@ -69,7 +69,7 @@ impl LastSeconds {
         // A file that cannot be written does not cost the picture and the waiting ranks.
         let written = place(&result.job.id, report).and_then(|path| {
             let wrong = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
-            gathered.save(&path).map_err(wrong)?;
+            whole_file::write_with(&path, |mut out| gathered.write(&mut out)).map_err(wrong)?;
             Ok(path)
         });
         Some(match written {
@@ -93,31 +93,18 @@ fn report_style() -> Look {
 
 /// Where the timeline goes.
 fn place(job: &str, report: Option<&Path>) -> Result<PathBuf, String> {
-    match report {
-        Some(report) => Ok(report.with_extension(ENDING)),
-        None => {
-            let dir = invivo_jobdir::timelines_dir().map_err(|error| error.to_string())?;
-            prune(&dir, KEPT_MAX - 1);
-            Ok(dir.join(job).with_added_extension(ENDING))
-        }
-    }
-}
-
-/// Removes all but the newest so many. What cannot be removed stays.
-fn prune(dir: &Path, kept: usize) {
-    let Ok(entries) = std::fs::read_dir(dir) else {
-        return;
+    let Some(report) = report else {
+        let kept = kept_path(Kept::Timelines, job, ENDING);
+        return kept.map_err(|error| error.to_string());
     };
-    let mut all: Vec<_> = entries
-        .flatten()
-        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
-        .collect();
-    all.sort();
-    // Sorted by time, the oldest first.
-    let surplus = all.len().saturating_sub(kept);
-    for (_, path) in all.into_iter().take(surplus) {
-        let _ = std::fs::remove_file(path);
-    }
+    // Of other endings nobody knows whether they are one: `melt.2026-11-21` and `melt.2026-11-22`
+    // are two reports.
+    let is_ending = |ending: &OsStr| ending == "txt" || ending == "json";
+    Ok(if report.extension().is_some_and(is_ending) {
+        report.with_extension(ENDING)
+    } else {
+        report.with_added_extension(ENDING)
+    })
 }
 
 #[cfg(test)]
@@ -196,17 +183,15 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_stay() {
-        let dir = tempfile::tempdir().expect("a directory");
-        for name in ["a", "b", "c"] {
-            std::fs::write(dir.path().join(name), "x").expect("written");
-            std::thread::sleep(std::time::Duration::from_millis(20));
+    fn two_reports_have_two_timelines() {
+        let path = |report: &str| place("j", Some(Path::new(report)));
+        for (report, timeline) in [
+            ("melt.json", "melt.pftrace"),
+            ("melt.txt", "melt.pftrace"),
+            ("melt.2026-11-21", "melt.2026-11-21.pftrace"),
+            ("melt", "melt.pftrace"),
+        ] {
+            assert_eq!(path(report), Ok(PathBuf::from(timeline)));
         }
-        prune(dir.path(), 1);
-        let left: Vec<_> = std::fs::read_dir(dir.path())
-            .expect("a directory")
-            .map(|entry| entry.expect("an entry").file_name())
-            .collect();
-        assert_eq!(left, ["c"]);
     }
 }

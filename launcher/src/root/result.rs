@@ -5,7 +5,7 @@ use crate::process::child;
 use crate::root::final_message::{FinalMessage, Progress};
 use crate::root::supervisor::Root;
 use invivo_config::Names;
-use invivo_jobdir::whole_file;
+use invivo_jobdir::{Kept, kept_path, whole_file};
 use invivo_proto::control::link::Final;
 use invivo_proto::control::tree::Ended;
 use invivo_report::timeline_pages::EndContext;
@@ -79,7 +79,7 @@ impl Root<'_> {
         }
 
         // Before the line and the report: both name the timeline's file.
-        let report = self.report_path(result);
+        let report = self.report_path(&result.job.id);
         let mut saved = match self
             .last
             .save(result, report.as_ref().ok().and_then(Option::as_deref))
@@ -111,16 +111,32 @@ impl Root<'_> {
     }
 
     /// Where the report goes, if one was asked for.
-    fn report_path(&self, result: &Final) -> Result<Option<PathBuf>, String> {
+    fn report_path(&self, job: &str) -> Result<Option<PathBuf>, String> {
         let Some(template) = &*self.assignment.options.config.report else {
             return Ok(None);
         };
         let names = Names {
             host: &host(),
-            job: &result.job.id,
+            job,
             pid: std::process::id(),
         };
         invivo_config::expand(template, &names).map(Some)
+    }
+
+    /// Says at the start that the report will not get where it is to go: a job may run for days.
+    pub(super) fn check_report(&self) {
+        // Of what the template wants to know, nothing is known at the end that is not known now.
+        let job = &self.assignment.job.id;
+        let Ok(Some(path)) = self.report_path(job) else {
+            return;
+        };
+        if let Err(error) = whole_file::check(&path) {
+            self.tell(&format!(
+                "the report cannot be written to {}: {error}; it will be kept in the state \
+                 directory",
+                path.display()
+            ));
+        }
     }
 
     /// The report, where one was asked for, and beside it what it was made with.
@@ -135,8 +151,14 @@ impl Root<'_> {
         } else {
             invivo_report::text(result, saved)
         };
-        whole_file::write(path, text.as_bytes())
-            .map_err(|error| format!("cannot write the report to {}: {error}", path.display()))?;
+        whole_file::write(path, text.as_bytes()).map_err(|error| {
+            let why = format!("cannot write the report to {}: {error}", path.display());
+            let ending = if json { "json" } else { "txt" };
+            match keep(&result.job.id, ending, text.as_bytes()) {
+                Ok(kept) => format!("{why}; it is in {}", kept.display()),
+                Err(also) => format!("{why}; nor to the state directory: {also}"),
+            }
+        })?;
         invivo_config::write_beside(path, config).map_err(|error| {
             let path = invivo_config::beside(path);
             format!(
@@ -146,4 +168,11 @@ impl Root<'_> {
         })?;
         Ok(())
     }
+}
+
+/// Keeps a report that could not be written where it was to go.
+fn keep(job: &str, ending: &str, text: &[u8]) -> Result<PathBuf, String> {
+    let path = kept_path(Kept::Reports, job, ending).map_err(|error| error.to_string())?;
+    whole_file::write(&path, text).map_err(|error| error.to_string())?;
+    Ok(path)
 }

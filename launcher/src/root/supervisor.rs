@@ -63,6 +63,7 @@ pub fn supervise(assignment: &RootAssignment, signals: Signals) -> Result<Ended,
         signals,
         dir,
     };
+    root.check_report();
     let ended = root.run();
     root.say_last_words();
     root.close();
