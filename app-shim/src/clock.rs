@@ -11,15 +11,20 @@ const MONOTONIC: u8 = 2;
 #[inline(always)]
 pub fn ticks() -> u64 {
     // The counter first: nearly all machines have a usable one.
-    match KIND.load(Ordering::Relaxed) {
-        TSC => tsc(),
-        MONOTONIC => monotonic_ns(),
-        _ => decide(),
+    if KIND.load(Ordering::Relaxed) == TSC {
+        tsc()
+    } else {
+        other_ticks()
     }
 }
 
+/// Now, by the other clock, or before it was decided which.
 #[cold]
-fn decide() -> u64 {
+#[inline(never)]
+fn other_ticks() -> u64 {
+    if KIND.load(Ordering::Relaxed) == MONOTONIC {
+        return monotonic_ns();
+    }
     // Threads that come here at once decide alike, so that no order is needed.
     KIND.store(
         if kind() == ClockKind::Tsc {

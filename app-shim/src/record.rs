@@ -11,6 +11,7 @@ pub mod packet_pool;
 mod poll;
 mod scratch;
 pub mod send_queue;
+mod settle;
 pub mod thread_location;
 mod thread_pointer;
 mod write;

@@ -189,14 +189,16 @@ fn operation_of(posted: &Posted) -> PendingOperation {
     let facts = &posted.facts;
     PendingOperation {
         waited: false,
-        side: match facts.kind {
-            RecordKind::CompletedSend => Side::Send,
-            RecordKind::CompletedRecv => Side::Recv,
-            _ => Side::Other,
+        side: if facts.is(RecordKind::CompletedSend) {
+            Side::Send
+        } else if facts.is(RecordKind::CompletedRecv) {
+            Side::Recv
+        } else {
+            Side::Other
         },
-        peer: facts.peer,
-        comm: facts.comm,
-        tag: facts.tag,
+        peer: facts.peer(),
+        comm: facts.comm(),
+        tag: facts.tag(),
     }
 }
 

@@ -7,7 +7,7 @@
 //! from its home on, before the first free slot. A slot names the last of its key's values, which
 //! lie elsewhere; values of one key queue in a ring.
 
-use crate::record::{Facts, RecordKind};
+use crate::record::Words;
 use core::mem::offset_of;
 
 /// No entry.
@@ -72,7 +72,7 @@ pub struct Known {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Posted {
     /// The facts that its completion repeats, with the completion's kind.
-    pub facts: Facts,
+    pub facts: Words,
     /// Its number.
     pub request: u64,
     /// When it was posted, in ticks.
@@ -125,17 +125,16 @@ impl Readable for Known {
 impl Readable for Posted {
     fn read(bytes: &[u8]) -> Option<Posted> {
         let facts = bytes.get(offset_of!(Posted, facts)..)?;
-        let kind = *facts.get(offset_of!(Facts, kind))?;
+        let facts = Words {
+            head: u64_at(facts, offset_of!(Words, head))?,
+            message: u64_at(facts, offset_of!(Words, message))?,
+            bytes_out: u64_at(facts, offset_of!(Words, bytes_out))?,
+            bytes_in: u64_at(facts, offset_of!(Words, bytes_in))?,
+        };
+        // The kind may be any number.
+        facts.facts()?;
         Some(Posted {
-            facts: Facts {
-                kind: *RecordKind::ALL.get(usize::from(kind))?,
-                region: crate::ids::RegionId(u32_at(facts, offset_of!(Facts, region))? as u16),
-                comm: crate::ids::CommLocal(u32_at(facts, offset_of!(Facts, comm))?),
-                peer: u32_at(facts, offset_of!(Facts, peer))? as i32,
-                tag: u32_at(facts, offset_of!(Facts, tag))? as i32,
-                bytes_out: u64_at(facts, offset_of!(Facts, bytes_out))?,
-                bytes_in: u64_at(facts, offset_of!(Facts, bytes_in))?,
-            },
+            facts,
             request: u64_at(bytes, offset_of!(Posted, request))?,
             posted: u64_at(bytes, offset_of!(Posted, posted))?,
             persistent: bool_at(bytes, offset_of!(Posted, persistent))?,
@@ -164,6 +163,7 @@ fn bool_at(bytes: &[u8], at: usize) -> Option<bool> {
 mod tests {
     use super::*;
     use crate::ids::{CommLocal, RegionId};
+    use crate::record::{Facts, RecordKind};
     use std::{vec, vec::Vec};
 
     /// The bytes of a value as they lie in memory; of padding nothing is said.
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn what_lies_in_memory_is_read() {
         let posted = Posted {
-            facts: Facts {
+            facts: Words::from(&Facts {
                 kind: RecordKind::CompletedRecv,
                 region: RegionId(4),
                 comm: CommLocal(7),
@@ -192,7 +192,7 @@ mod tests {
                 tag: 99,
                 bytes_out: 1,
                 bytes_in: 1 << 40,
-            },
+            }),
             request: 5,
             posted: 6,
             persistent: true,
@@ -240,7 +240,7 @@ mod tests {
         lies[offset_of!(Posted, active)] = 2;
         assert_eq!(entry::<Posted>(&lies), None);
         lies[offset_of!(Posted, active)] = 1;
-        lies[offset_of!(Facts, kind)] = 200;
+        lies[offset_of!(Words, head)] = 200;
         assert_eq!(entry::<Posted>(&lies), None);
     }
 }

@@ -123,6 +123,37 @@ pub struct Control {
     reserved: [u32; 7],
 }
 
+impl Control {
+    /// `gate` and `recording` as one number, `gate` in the lower half: what a call asks for on its
+    /// way in.
+    #[inline(always)]
+    pub fn gate_and_recording(&self) -> u64 {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let both;
+            // In assembly because Rust has no atomic load of two atomic numbers at once. The
+            // compiler must not move stores of before behind it, as it takes it for a reader of all
+            // memory.
+            // SAFETY: reads eight bytes of `self`, which lie on a boundary of eight, so that the
+            // processor reads them at once.
+            unsafe {
+                core::arch::asm!(
+                    "mov {both}, qword ptr [{control}]",
+                    both = lateout(reg) both,
+                    control = in(reg) self,
+                    options(nostack, preserves_flags, readonly),
+                );
+            }
+            both
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            let recording = self.recording.load(Ordering::Acquire);
+            u64::from(recording) << 32 | u64::from(self.gate.load(Ordering::Relaxed))
+        }
+    }
+}
+
 /// A location's status page: written by its own thread, but for `halvings`, and read by anybody at
 /// any time.
 #[repr(C, align(64))]
@@ -304,6 +335,8 @@ pub const PAGE_BYTES: usize = size_of::<Page>();
 
 const _: () = {
     assert!(size_of::<Control>() == 64);
+    assert!(core::mem::offset_of!(Control, gate) == 0);
+    assert!(core::mem::offset_of!(Control, recording) == 4);
     assert!(size_of::<Library>() == 128);
     assert!(size_of::<Status>() == 128);
     assert!(PAGE_BYTES.is_multiple_of(4096));

@@ -443,6 +443,7 @@ fn the_document_has_seen_the_source() {
         "varint.rs",
         "record.rs",
         "record/reader.rs",
+        "record/words.rs",
         "record/writer.rs",
         "packet.rs",
         "comm_id.rs",

@@ -74,11 +74,13 @@ fn take_over(SupervisorFds { memory, socket }: SupervisorFds) {
             return warn("the rank's shared memory is not there");
         }
         let bytes = stat.st_size as usize;
+        // Its pages are there: the supervisor has allocated them. Mapped at once, or each of them
+        // would stop the first call that writes to it for microseconds.
         let base = libc::mmap(
             core::ptr::null_mut(),
             bytes,
             libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_SHARED,
+            libc::MAP_SHARED | libc::MAP_POPULATE,
             memory,
             0,
         );

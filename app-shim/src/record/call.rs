@@ -1,40 +1,44 @@
 //! Follows one call from the enter to the leave of its wrapper.
 //!
-//! While recording is off a call costs two loads of the place's word and its flag *in MPI*; only
-//! what has to be followed all the same (requests, communicators, collectives' ordinals) goes on.
-//! Each switching on is a new *epoch*. A call that was entered before it and leaves after it is
-//! recorded with the moment of the switch as its begin; one that was entered while recording was on
-//! is recorded whenever it leaves.
+//! While nothing changes, a call asks the place's word twice (on the way in together with the gate)
+//! and the gate once more on the way out; a difference from what the location is settled for is
+//! handled in `settle.rs`, apart. While recording is off, only what has to be followed all the same
+//! (requests, communicators, collectives' ordinals) goes on.
+//!
+//! Everything here is compiled into every wrapper. What a call is about stays in registers: a call
+//! must be handed to no function that is not inlined.
 
-use super::location::{Here, Location, add};
+use super::gate;
+use super::location::Here;
+use super::overflow;
 use super::thread_location::current;
-use super::{gate, overflow, poll};
 use crate::clock::ticks;
-use crate::limits::{POLLED_CALLS, SAMPLED_CALLS};
+use crate::limits::SAMPLED_CALLS;
 use crate::process;
 use core::mem::offset_of;
 use core::sync::atomic::{Ordering, compiler_fence};
 use invivo_proto::ids::{CommLocal, RegionId};
 use invivo_proto::mpi::peer;
-use invivo_proto::record::{self, Facts, RecordKind};
+use invivo_proto::record::{RecordKind, Words};
 use invivo_proto::shm::{Status, inside, recording};
 
 /// An outermost call of the application, from enter to leave.
 pub struct Call {
     pub location: Here,
-    /// What the call is about; filled in after the real call.
-    pub facts: Facts,
+    /// The function.
+    pub region: RegionId,
+    /// What the call is about; filled in after the real call, together with its kind.
+    pub facts: Words,
+    /// The facts' kind. Known where the wrapper is compiled, as what is in a word is not.
+    pub kind: RecordKind,
     /// The number of a collective on its communicator.
     pub ordinal: u64,
+    /// How many of the location's parts are the call's.
+    pub parts: usize,
+    /// 0 where there will be no record.
     begin: u64,
     /// When the real call came back.
-    pub end: u64,
-    /// Own ticks before the real call; only of sampled calls.
-    own: u64,
-    /// The place's word as it was on the way in.
-    word: u32,
-    recorded: bool,
-    sampled: bool,
+    end: u64,
 }
 
 impl Call {
@@ -57,10 +61,24 @@ impl Call {
         // that closes the gate issues a membarrier in between, so only the compiler must be kept
         // from reordering.
         compiler_fence(Ordering::SeqCst);
-        if location.control.gate.load(Ordering::Relaxed) != 0 {
-            gate::hold(&location, inside::HELD_AT_ENTER);
+        let mut words = location.control.gate_and_recording();
+        if words != location.settled_for {
+            words = location.settle();
         }
-        Some(Call::begin(location, region))
+
+        let mut begin = 0;
+        if recording::is_on((words >> 32) as u32) {
+            begin = ticks();
+            let entered = status.entered.load(Ordering::Relaxed) + 1;
+            status.region.store(u32::from(region), Ordering::Relaxed);
+            status.entered_at.store(begin, Ordering::Relaxed);
+            // Last: who reads the count first and then the region sees a region at least as new.
+            status.entered.store(entered, Ordering::Release);
+            if entered.is_multiple_of(SAMPLED_CALLS) {
+                location.sample(begin);
+            }
+        }
+        Some(Call::new(location, region, begin))
     }
 
     /// Begins the call that made observation possible. No gate is in its way: it is complete
@@ -69,16 +87,12 @@ impl Call {
         let mut location = current()?;
         location.depth = 1;
         // The page names this call already, and goes on to do so where it is not recorded.
-        let word = location.control.recording.load(Ordering::Acquire);
-        let recorded = recording::is_on(word);
-        if recorded {
-            location.entered += 1;
-            location
-                .status
-                .entered
-                .store(location.entered, Ordering::Release);
-        }
-        Some(Call::new(location, region, word, begin, false))
+        let is_recorded = location.settle_initialised();
+        Some(Call::new(
+            location,
+            region,
+            if is_recorded { begin } else { 0 },
+        ))
     }
 
     /// Begins a call inside another one of the same thread, of which only what has to be followed
@@ -89,54 +103,32 @@ impl Call {
             return None;
         }
         let location = current().or_else(overflow::inside)?;
-        Some(Call::new(location, region, 0, 0, false))
+        Some(Call::new(location, region, 0))
     }
 
     #[inline(always)]
-    fn begin(mut location: Here, region: u16) -> Call {
-        let (status, control) = (location.status, location.control);
-        let word = control.recording.load(Ordering::Acquire);
-        let (mut begin, mut sampled) = (0, false);
-        if recording::is_on(word) {
-            begin = ticks();
-            location.entered += 1;
-            status.region.store(u32::from(region), Ordering::Relaxed);
-            status.entered_at.store(begin, Ordering::Relaxed);
-            // Last: who reads the count first and then the region sees a region at least as new.
-            status.entered.store(location.entered, Ordering::Release);
-            sampled = location.entered.is_multiple_of(SAMPLED_CALLS);
-        } else if status.entered_at.load(Ordering::Relaxed) != u64::from(word) {
-            location.pass_unseen(word);
-        }
-        Call::new(location, region, word, begin, sampled)
-    }
-
-    #[inline(always)]
-    fn new(location: Here, region: u16, word: u32, begin: u64, sampled: bool) -> Call {
+    fn new(location: Here, region: u16, begin: u64) -> Call {
+        let region = RegionId(region);
         Call {
-            facts: Facts {
-                kind: RecordKind::Plain,
-                region: RegionId(region),
-                comm: CommLocal::NONE,
-                peer: peer::NONE,
-                tag: 0,
+            location,
+            region,
+            facts: Words {
+                head: Words::head(RecordKind::Plain, region, CommLocal::NONE),
+                message: Words::message(peer::NONE, 0),
                 bytes_out: 0,
                 bytes_in: 0,
             },
-            location,
+            kind: RecordKind::Plain,
             ordinal: 0,
+            parts: 0,
             begin,
             end: begin,
-            own: 0,
-            word,
-            recorded: recording::is_on(word),
-            sampled,
         }
     }
 
     /// Notes where the wrapper's frame lies, right before the real call.
     #[inline(always)]
-    pub fn calling(&mut self) {
+    pub fn calling(&self) {
         let status: *const Status = self.location.status;
         // Whoever unwinds the stack of a blocked thread from outside begins at these two: the
         // unwind tables of the shim say how the frame lies.
@@ -153,38 +145,27 @@ impl Call {
                 options(nostack, preserves_flags),
             );
         }
-        if self.sampled {
-            self.own = ticks() - self.begin;
-        }
     }
 
     /// Takes the time right after the real call, and decides whether there will be a record.
     #[inline(always)]
     pub fn called(&mut self) {
         let word = self.location.control.recording.load(Ordering::Acquire);
-        if self.recorded {
+        if word != (self.location.settled_for >> 32) as u32 {
+            (self.begin, self.end) = self.location.switched(word, self.region, self.begin);
+        } else if self.recorded() {
             self.end = ticks();
-        } else if word != self.word {
-            // Switched on during the call, or on and off again.
-            (self.begin, self.end) = recorded_from_now(&mut self.location, self.facts.region);
-            self.recorded = true;
-        } else {
-            return;
-        }
-        let epoch = recording::epoch(word);
-        // A record is of the epoch in which its call returns.
-        if epoch != self.location.epoch {
-            self.location.begin_epoch(epoch);
         }
     }
 
     /// Whether there will be a record. Known once the real call is back.
     #[inline(always)]
     pub fn recorded(&self) -> bool {
-        self.recorded
+        self.begin != 0
     }
 
     /// When the call began, in ticks; 0 for a call that is not recorded.
+    #[inline(always)]
     pub fn begin_ticks(&self) -> u64 {
         self.begin
     }
@@ -193,17 +174,15 @@ impl Call {
     #[inline(always)]
     pub fn leave(mut self) {
         #[cfg(feature = "ballast")]
-        for weight in 0..46 {
+        for weight in 0..30 {
             core::hint::black_box(weight);
         }
         self.write();
         let mut location = self.location;
         // While the page still says that the thread is in MPI: polling calls MPI.
-        location.since_polled += 1;
-        if location.since_polled >= POLLED_CALLS {
-            location.since_polled = 0;
-            location.update_frequency();
-            poll::poll(&location);
+        location.until_poll -= 1;
+        if location.until_poll == 0 {
+            location.poll(self.end);
         }
         location
             .status
@@ -221,46 +200,10 @@ impl Call {
     /// Writes the record, if there is to be one.
     #[inline(always)]
     pub fn write(&mut self) {
-        let parts = self.location.parts.len();
-        if self.recorded {
-            let call = record::Call {
-                facts: self.facts,
-                end: self.end,
-                duration: self.end - self.begin,
-                ordinal: self.ordinal,
-                request: 0,
-            };
-            self.location.record(&call, parts);
-        }
-        if parts != 0 {
-            self.location.parts.clear();
-        }
-        if self.sampled {
-            add(
-                &self.location.status.overhead_ticks,
-                self.own + (ticks() - self.end),
-            );
-            add(&self.location.status.overhead_samples, 1);
+        if self.recorded() {
+            let times = (self.begin, self.end);
+            self.location
+                .record(self.kind, self.facts, times, self.ordinal, self.parts);
         }
     }
-}
-
-/// The begin and the end of a call during which recording was switched on: it counts as entered
-/// now, and begins for us where recording did. (Not a method: a call whose address nobody takes
-/// stays in registers.)
-#[cold]
-#[inline(never)]
-fn recorded_from_now(location: &mut Location, region: RegionId) -> (u64, u64) {
-    let end = ticks();
-    let begin = location
-        .control
-        .recording_since
-        .load(Ordering::Relaxed)
-        .min(end);
-    location.entered += 1;
-    let status = location.status;
-    status.region.store(u32::from(region.0), Ordering::Relaxed);
-    status.entered_at.store(begin, Ordering::Relaxed);
-    status.entered.store(location.entered, Ordering::Release);
-    (begin, end)
 }

@@ -10,13 +10,14 @@ mod needs;
 mod objects;
 
 use super::call::Call;
+use super::location::Part;
 use crate::family::*;
 use crate::track::communicators;
 use crate::track::requests::{self, Posted};
 use core::ffi::c_int;
 use invivo_proto::ids::CommLocal;
 use invivo_proto::mpi::ANY_TAG;
-use invivo_proto::record::{Facts, Part, RecordKind};
+use invivo_proto::record::{RecordKind, Words};
 
 /// A tag as records have it: all families number `MPI_ANY_TAG` below zero.
 #[inline(always)]
@@ -41,31 +42,53 @@ impl Call {
         tag: i32,
         bytes_out: u64,
         bytes_in: u64,
-    ) -> Facts {
-        Facts {
-            kind,
-            region: self.facts.region,
-            comm,
-            peer,
-            tag,
+    ) -> Words {
+        Words {
+            head: Words::head(kind, self.region, comm),
+            message: Words::message(peer, tag),
             bytes_out,
             bytes_in,
         }
     }
 
+    /// Notes what the call is about.
     #[inline(always)]
-    fn part(&mut self, facts: Facts, request: u64, posted: u64) {
-        self.location.parts.push(Part {
+    fn is(
+        &mut self,
+        kind: RecordKind,
+        comm: CommLocal,
+        peer: i32,
+        tag: i32,
+        bytes_out: u64,
+        bytes_in: u64,
+    ) {
+        self.kind = kind;
+        self.facts = self.message(kind, comm, peer, tag, bytes_out, bytes_in);
+    }
+
+    #[inline(always)]
+    fn part(&mut self, facts: Words, request: u64, posted: u64) {
+        let part = Part {
             facts,
             request,
             posted,
-        });
+        };
+        // Where there is no memory for it, the call has a part less.
+        // SAFETY: the call has written as many parts as it counts.
+        let is_there = unsafe { self.location.parts.put(self.parts, part) };
+        self.parts += usize::from(is_there);
     }
 
     /// Notes the communicator of a call of which nothing else is recorded.
     #[inline(always)]
     pub fn on(&mut self, comm: Comm) {
-        self.facts.comm = communicators::local(comm);
+        self.is_on(communicators::local(comm));
+    }
+
+    /// Notes the communicator by its number in records, before anything else is noted.
+    #[inline(always)]
+    fn is_on(&mut self, comm: CommLocal) {
+        self.facts.head = Words::head(RecordKind::Plain, self.region, comm);
     }
 
     /// The number of a request that the call posts behind `before` others.
@@ -82,24 +105,18 @@ impl Call {
         next
     }
 
-    /// Remembers a request that the call posts, for its completion.
+    /// Remembers a request that the call posts, the first or the only one, for its completion.
     #[inline(always)]
-    fn post(&mut self, request: Request, posting: Facts, completing: RecordKind, persistent: bool) {
-        let parts = &self.location.parts;
-        let before = parts.iter().filter(|part| part.facts.kind.posts()).count();
-        let number = self.number(before as u64);
-        requests::insert(
-            request,
-            Posted {
-                facts: Facts {
-                    kind: completing,
-                    ..posting
-                },
-                request: number,
-                posted: self.begin_ticks(),
-                persistent,
-                active: !persistent,
-            },
-        );
+    fn post(&mut self, request: Request, posting: Words, completing: RecordKind, persistent: bool) {
+        let mut facts = posting;
+        facts.set_kind(completing);
+        let posted = Posted {
+            facts,
+            request: self.number(0),
+            posted: self.begin_ticks(),
+            persistent,
+            active: !persistent,
+        };
+        requests::insert(request, posted);
     }
 }

@@ -4,42 +4,49 @@
 //! never freed: a thread's records may outlive it.
 
 use super::open_packet::OpenPacket;
+use super::poll;
 use super::scratch::Scratch;
+use super::settle::NEVER;
+use crate::clock::ticks;
 use crate::family::{Request, Status as MpiStatus, THREAD_SERIALIZED};
-use crate::limits::{LOCATIONS, OVERFLOW_FIRST_REQUEST};
+use crate::limits::{LOCATIONS, OVERFLOW_FIRST_REQUEST, POLLED_CALLS};
 use crate::process;
 use crate::track::datatype_sizes::DatatypeSizes;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 use invivo_proto::packet::Losses;
-use invivo_proto::record::{Encoder, Part};
+use invivo_proto::record::{Encoder, Words};
 use invivo_proto::shm::{Control, Page, Status, inside, recording};
 
-/// One thread of the rank.
+/// Something else that a call did, as [`invivo_proto::record::Part`].
+#[derive(Clone, Copy)]
+pub struct Part {
+    /// What was done.
+    pub facts: Words,
+    /// The number of a completed request.
+    pub request: u64,
+    /// When it was posted.
+    pub posted: u64,
+}
+
+/// One thread of the rank. What every call needs comes first, in one cache line.
+#[repr(C, align(64))]
 pub struct Location {
-    /// The thread's number.
-    pub index: u16,
-    /// The kernel's id of the thread.
-    pub tid: i32,
-    /// Calls of ours that the thread is in: 0 or 1; inner calls are not looked at.
-    pub depth: u32,
-    /// Borrowed by a thread that has none of its own: see `overflow.rs`.
-    pub is_overflow: bool,
-    /// Written by the place.
-    pub control: &'static Control,
     /// Read by the place.
     pub status: &'static Status,
-    /// Calls entered while recording was on.
-    pub entered: u64,
-    /// The epoch of recording of the record written last, or of the call that was entered last
-    /// unrecorded.
-    pub epoch: u32,
+    /// Written by the place.
+    pub control: &'static Control,
+    /// Gate and recording as calls find them when there is nothing to do about them: see
+    /// `settle.rs`.
+    pub settled_for: u64,
+    /// Calls of ours that the thread is in: 0 or 1; inner calls are not looked at.
+    pub depth: u32,
+    /// Calls to the next poll.
+    pub until_poll: u32,
     pub packet: OpenPacket,
     /// Encodes records into the open packet, and numbers requests from packet to packet.
     pub encoder: Encoder,
-    /// Calls since the last poll.
-    pub since_polled: u32,
     /// Parts of the present call.
     pub parts: Scratch<Part>,
     /// Request handles as they were before the present call.
@@ -47,6 +54,19 @@ pub struct Location {
     /// Statuses that the caller did not want and we do.
     pub statuses: Scratch<MpiStatus>,
     pub sizes: DatatypeSizes,
+    /// The epoch of recording of the record written last, or of the call that was entered last
+    /// unrecorded.
+    pub epoch: u32,
+    /// The thread's number.
+    pub index: u16,
+    /// Borrowed by a thread that has none of its own: see `overflow.rs`.
+    pub is_overflow: bool,
+    /// The present call is timed for what the shim itself costs.
+    is_sampled: bool,
+    /// Own ticks before the real call, of a sampled call.
+    own: u64,
+    /// The kernel's id of the thread.
+    pub tid: i32,
     /// The communicator that was made last inside the present call, as a number; 0 for none.
     pub made_inside: u64,
 }
@@ -112,13 +132,15 @@ impl Location {
             tid,
             depth: 0,
             is_overflow: false,
+            is_sampled: false,
+            own: 0,
             control,
             status,
-            entered: 0,
+            settled_for: NEVER,
             epoch: recording::epoch(control.recording.load(Ordering::Relaxed)),
             packet: OpenPacket::none(),
             encoder: Encoder::new(0, 1),
-            since_polled: 0,
+            until_poll: POLLED_CALLS,
             // Room from the start, so that recording a call allocates nothing.
             parts: Scratch::new(),
             held: Scratch::new(),
@@ -157,7 +179,7 @@ impl Location {
     /// The location's loss ledger.
     pub fn losses(&self) -> Losses {
         Losses {
-            entered: self.entered,
+            entered: self.status.entered.load(Ordering::Relaxed),
             dropped: self
                 .status
                 .dropped
@@ -166,10 +188,33 @@ impl Location {
         }
     }
 
+    /// Times what the shim itself costs in the present call, which began then, as far as the real
+    /// call.
+    #[cold]
+    #[inline(never)]
+    pub fn sample(&mut self, begin: u64) {
+        self.is_sampled = true;
+        // The poll at the leave takes the rest.
+        self.until_poll = 1;
+        self.own = ticks() - begin;
+    }
+
+    /// What is not done at each leave. `end` is when the real call came back.
+    #[cold]
+    #[inline(never)]
+    pub fn poll(&mut self, end: u64) {
+        if core::mem::take(&mut self.is_sampled) {
+            add(&self.status.overhead_ticks, self.own + (ticks() - end));
+            add(&self.status.overhead_samples, 1);
+        }
+        self.until_poll = POLLED_CALLS;
+        self.update_frequency();
+        poll::poll(self);
+    }
+
     /// Takes over how often the place has halved the frequency of this thread's samples. A sampler
     /// keeps to what is known here, and takes no lock to read it.
-    #[inline]
-    pub fn update_frequency(&self) {
+    fn update_frequency(&self) {
         let halvings = self.status.halvings.load(Ordering::Acquire);
         if halvings != self.status.halvings_known.load(Ordering::Relaxed) {
             self.status

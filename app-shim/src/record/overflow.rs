@@ -7,7 +7,6 @@
 //! when it ends: a program with a thread per task goes on for ever.
 
 use super::location::{Here, Location};
-use crate::limits::POLLED_CALLS;
 use crate::process;
 use crate::spin_lock::SpinLock;
 use core::cell::Cell;
@@ -79,7 +78,7 @@ pub fn enter() -> Option<Here> {
     }
     let mut here = here?;
     // So that this call's leave polls, which counts the thread out of MPI.
-    here.since_polled = POLLED_CALLS - 1;
+    here.until_poll = 1;
     into_mpi();
     Some(here)
 }

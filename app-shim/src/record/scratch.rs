@@ -4,6 +4,9 @@
 use crate::limits::REQUESTS_AT_ONCE;
 use core::ops::Deref;
 
+/// So many values are copied one by one: in the time that a call of a function takes for them.
+const FEW: usize = 8;
+
 /// An array that is written anew by each call that needs it.
 pub struct Scratch<T>(Vec<T>);
 
@@ -13,22 +16,22 @@ impl<T: Copy> Scratch<T> {
         Scratch(Vec::with_capacity(REQUESTS_AT_ONCE))
     }
 
-    /// Empties the array.
+    /// Writes a value behind the first `length`, of which it is the last then. False where there is
+    /// no memory for it.
+    ///
+    /// # Safety
+    /// So many values were written here before.
     #[inline(always)]
-    pub fn clear(&mut self) {
-        self.0.clear();
-    }
-
-    /// Adds a value, where there is memory for it.
-    #[inline(always)]
-    pub fn push(&mut self, value: T) {
-        let length = self.0.len();
-        self.room(length + 1);
-        if let Some(free) = self.0.spare_capacity_mut().first_mut() {
-            free.write(value);
-            // SAFETY: the value behind the last was just written.
-            unsafe { self.0.set_len(length + 1) };
+    pub unsafe fn put(&mut self, length: usize, value: T) -> bool {
+        if self.room(length + 1) <= length {
+            return false;
         }
+        // SAFETY: there is room for one more than `length`, and the caller vouches for those.
+        unsafe {
+            self.0.as_mut_ptr().add(length).write(value);
+            self.0.set_len(length + 1);
+        }
+        true
     }
 
     /// Makes it a copy of what lies there; of fewer where there is no memory for all.
@@ -37,12 +40,19 @@ impl<T: Copy> Scratch<T> {
     /// So many values lie there.
     #[inline(always)]
     pub unsafe fn copy(&mut self, from: *const T, count: usize) {
-        self.0.clear();
         let count = self.room(count);
+        let to = self.0.as_mut_ptr();
         // SAFETY: the caller vouches for the source; there is room for so many, which are not the
         // caller's.
         unsafe {
-            core::ptr::copy_nonoverlapping(from, self.0.as_mut_ptr(), count);
+            if count <= FEW {
+                for at in 0..count {
+                    // Volatile, or the compiler would make a call of it.
+                    to.add(at).write(from.add(at).read_volatile());
+                }
+            } else {
+                core::ptr::copy_nonoverlapping(from, to, count);
+            }
             self.0.set_len(count);
         }
     }

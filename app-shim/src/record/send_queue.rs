@@ -65,7 +65,7 @@ pub fn send(location: &Location, slot: &'static SlotHeader, written: usize) -> b
         // The slot has it plus one: 0 there is a packet that is being opened.
         sequence: slot.sequence.load(Ordering::Relaxed) - 1,
         length: written as u32,
-        records: location.packet.records(),
+        records: slot.records.load(Ordering::Relaxed),
         first_time: slot.first_time.load(Ordering::Relaxed),
         last_time: slot.last_time.load(Ordering::Relaxed),
         next_request: slot.next_request.load(Ordering::Relaxed),

@@ -3,6 +3,7 @@
 use super::shared_table::{SharedTable, publish};
 use crate::family::*;
 use crate::resolve::pmpi;
+use crate::world::worlds;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, Ordering};
 pub use invivo_proto::handles::Known;
@@ -35,6 +36,10 @@ fn of_unknown<R>(comm: Comm, look: impl Fn(&mut Known) -> R) -> R {
 /// The number of a communicator in records.
 #[inline(always)]
 pub fn local(comm: Comm) -> CommLocal {
+    // Nearly all calls are on the world, whose number never changes.
+    if worlds::is_application(comm) {
+        return CommLocal::WORLD;
+    }
     of(comm, |known| CommLocal(known.local))
 }
 

@@ -33,8 +33,7 @@ impl DatatypeSizes {
         let generation = GENERATION.load(Ordering::Relaxed);
         // Any handle may mean another type now: only MPI knows which was freed.
         if generation != self.generation {
-            *self = DatatypeSizes::new();
-            self.generation = generation;
+            self.begin(generation);
         }
         // The top bits of the product mix all bits of the handle: handles that are addresses differ
         // in the middle ones alone.
@@ -43,13 +42,26 @@ impl DatatypeSizes {
         if self.slots[slot].0 == bits {
             return self.slots[slot].1;
         }
+        self.learn(datatype, slot)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin(&mut self, generation: u32) {
+        *self = DatatypeSizes::new();
+        self.generation = generation;
+    }
+
+    /// Asks MPI for a size, and keeps it in that slot.
+    #[cold]
+    #[inline(never)]
+    fn learn(&mut self, datatype: Datatype, slot: usize) -> u64 {
         let size = ask(datatype);
-        self.slots[slot] = (bits, size);
+        self.slots[slot % SLOTS] = (datatype.bits(), size);
         size
     }
 }
 
-#[cold]
 fn ask(datatype: Datatype) -> u64 {
     let mut size: c_int = 0;
     // SAFETY: the application just used this datatype in a successful call.

@@ -31,6 +31,9 @@ pub struct HandleTable<T> {
     entries: Vec<Entry<T>>,
     /// The first entry that nobody has.
     free: u32,
+    /// The key that was looked up last, and the entry of its first value; [`NONE`] where that has
+    /// been taken out.
+    recent: (u64, u32),
     /// Called when the table has moved in memory.
     moved: fn(TableAddress),
 }
@@ -44,6 +47,7 @@ impl<T: Copy + Default> HandleTable<T> {
             room: 0,
             entries: Vec::new(),
             free: NONE,
+            recent: (0, NONE),
             moved,
         }
     }
@@ -158,10 +162,24 @@ impl<T: Copy + Default> HandleTable<T> {
     /// The first value of this key.
     #[inline(always)]
     pub fn get(&mut self, key: u64) -> Option<&mut T> {
+        let (recent, first) = self.recent;
+        let first = if recent == key && first != NONE {
+            first
+        } else {
+            self.first(key)?
+        };
+        Some(&mut self.entry(first).value)
+    }
+
+    /// The entry of the first value of this key, which is remembered: most programs ask for the
+    /// same one over and over.
+    #[inline(never)]
+    fn first(&mut self, key: u64) -> Option<u32> {
         let at = self.find(key)?;
         let last = self.slot(at).last;
         let first = self.entry(last).next;
-        Some(&mut self.entry(first).value)
+        self.recent = (key, first);
+        Some(first)
     }
 
     /// Takes the first value of this key out.
@@ -183,6 +201,7 @@ impl<T: Copy + Default> HandleTable<T> {
         if !stays {
             let next = core::mem::replace(&mut entry.next, free);
             self.free = first;
+            self.recent.1 = NONE;
             if first == last {
                 self.room += 1;
                 self.slot(at).last = NONE;

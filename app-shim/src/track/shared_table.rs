@@ -18,17 +18,35 @@ impl<T: Copy + Default> SharedTable<T> {
     /// Runs `work` on the table.
     #[inline(always)]
     pub fn with<R>(&self, work: impl FnOnce(&mut HandleTable<T>) -> R) -> R {
-        if MULTIPLE.load(Ordering::Relaxed) {
+        if self.is_shared() {
             self.locked(work)
         } else {
-            // SAFETY: below MPI_THREAD_MULTIPLE the application itself sees to it that only one
-            // thread at a time is in an MPI call, and its own synchronisation orders these calls.
-            unsafe { self.0.with_unlocked(work) }
+            // SAFETY: it was just asked.
+            unsafe { self.alone(work) }
         }
     }
 
+    /// Whether several threads may reach the table at once. The level of threads never changes.
+    #[inline(always)]
+    pub fn is_shared(&self) -> bool {
+        MULTIPLE.load(Ordering::Relaxed)
+    }
+
+    /// Runs `work` on the table without its lock.
+    ///
+    /// # Safety
+    /// [`SharedTable::is_shared`] says no: below MPI_THREAD_MULTIPLE the application itself sees to
+    /// it that only one thread at a time is in an MPI call, and its own synchronisation orders
+    /// these calls.
+    #[inline(always)]
+    pub unsafe fn alone<R>(&self, work: impl FnOnce(&mut HandleTable<T>) -> R) -> R {
+        // SAFETY: the caller vouches for being alone.
+        unsafe { self.0.with_unlocked(work) }
+    }
+
+    /// Runs `work` on the table under its lock.
     #[inline(never)]
-    fn locked<R>(&self, work: impl FnOnce(&mut HandleTable<T>) -> R) -> R {
+    pub fn locked<R>(&self, work: impl FnOnce(&mut HandleTable<T>) -> R) -> R {
         self.0.with(work)
     }
 }

@@ -42,10 +42,10 @@ pub fn set_comms(job: Comm, application: Comm, tool: Comm) {
     for (number, comm) in FORTRAN_NUMBERS.iter().zip([application, job]) {
         number.store(fortran_number(comm), Ordering::Relaxed);
     }
-    JOB_WORLD.store(job.bits() as usize, Ordering::Relaxed);
     TOOL_COMM.store(tool.bits() as usize, Ordering::Relaxed);
-    // Last: it says that the others are there.
     APPLICATION_WORLD.store(application.bits() as usize, Ordering::Release);
+    // Last: from here on one is replaced by the other.
+    JOB_WORLD.store(job.bits() as usize, Ordering::Release);
 }
 
 /// The communicator of ranks and places.
@@ -65,10 +65,17 @@ pub fn application_world() -> Option<Comm> {
 /// all others themselves.
 #[inline(always)]
 pub fn substituted(comm: Comm) -> Comm {
+    // Before the split both are 0, and a 0 stays one.
     let application = APPLICATION_WORLD.load(Ordering::Relaxed);
-    if application != 0 && comm.bits() as usize == JOB_WORLD.load(Ordering::Relaxed) {
+    if comm.bits() as usize == JOB_WORLD.load(Ordering::Relaxed) {
         Comm(application as RawHandle)
     } else {
         comm
     }
+}
+
+/// Whether it is the application's world, by the handle that the MPI library gave to it.
+#[inline(always)]
+pub fn is_application(comm: Comm) -> bool {
+    comm.bits() as usize == APPLICATION_WORLD.load(Ordering::Relaxed)
 }

@@ -2,7 +2,7 @@ use super::*;
 use crate::test_memory;
 use invivo_proto::handles::{Entry, NONE, Slot, home};
 use invivo_proto::mpi::FUNCTIONS;
-use invivo_proto::record::Facts;
+use invivo_proto::record::{Facts, Words};
 use invivo_proto::shm::{Handles, PACKETS_DEFAULT, Region, phase};
 
 /// This process as a rank: its page, and the tables that the page tells of.
@@ -103,7 +103,7 @@ impl Rank {
             ..Facts::default()
         };
         let posted = Posted {
-            facts,
+            facts: Words::from(&facts),
             active,
             ..Posted::default()
         };

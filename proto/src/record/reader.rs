@@ -80,7 +80,7 @@ pub enum Decoded {
 
 /// Reads the records of one packet, in as many steps as its bytes arrive in.
 #[derive(Clone, Debug)]
-pub struct Decoder(Context);
+pub struct Decoder(Context<Facts>);
 
 impl Decoder {
     /// Begins a packet with what its header says.

@@ -1,11 +1,16 @@
 //! Encodes records, unchecked, into room that the caller has made.
+//!
+//! The shim hands over facts in words and everything else as numbers, so that all of them stay in
+//! registers.
 
-use super::{Call, Context, DICTIONARY_SLOTS, Facts, Part, TOKEN_CONTINUATION, TOKEN_LITERAL};
+use super::{
+    Call, Context, DICTIONARY_SLOTS, Part, RecordKind, TOKEN_CONTINUATION, TOKEN_LITERAL, Words,
+};
 use crate::varint::{self, zigzag};
 
 /// Writes records into one packet.
 #[derive(Clone, Debug)]
-pub struct Encoder(Context);
+pub struct Encoder(Context<Words>);
 
 impl Encoder {
     /// Begins a packet. `base_time` and `next_request` go into its header.
@@ -19,7 +24,7 @@ impl Encoder {
         // The reader of the packet begins with the same number from the packet's header.
         self.0.last_completed = self.0.next_request;
         self.0.ordinal = 0;
-        self.0.dictionary.fill(Facts::default());
+        self.0.dictionary.fill(Words::default());
     }
 
     /// The number that the next posted request gets.
@@ -41,31 +46,57 @@ impl Encoder {
     }
 
     /// Writes a call and announces `parts` parts behind it; returns the address behind.
-    /// `call.request` is ignored: a posting kind takes [`Encoder::next_request`]. The end is never
-    /// before the previous one.
+    /// `call.request` is ignored: a posting kind takes [`Encoder::next_request`].
     ///
     /// # Safety
-    /// [`MAX_CALL_BYTES`] bytes from `out` on must be writable.
-    #[inline]
+    /// [`MAX_CALL_BYTES`](super::MAX_CALL_BYTES) bytes from `out` on must be writable.
     pub unsafe fn call(&mut self, out: *mut u8, call: &Call, parts: usize) -> *mut u8 {
+        let words = Words::from(&call.facts);
+        // SAFETY: the caller vouches for the room.
+        unsafe {
+            self.call_of(
+                out,
+                call.facts.kind,
+                words,
+                call.end,
+                call.duration,
+                call.ordinal,
+                parts,
+            )
+        }
+    }
+
+    /// As [`Encoder::call`], of facts in words, which are of this kind. The end is never before the previous one.
+    ///
+    /// # Safety
+    /// As for [`Encoder::call`].
+    #[inline(always)]
+    #[expect(clippy::too_many_arguments, reason = "each stays in a register")]
+    pub unsafe fn call_of(
+        &mut self,
+        out: *mut u8,
+        kind: RecordKind,
+        words: Words,
+        end: u64,
+        duration: u64,
+        ordinal: u64,
+        parts: usize,
+    ) -> *mut u8 {
         // A thread's calls end in order; if the clock stepped back, the record ends with its
         // predecessor.
-        let since = call.end.saturating_sub(self.0.time);
+        let since = end.saturating_sub(self.0.time);
         self.0.time += since;
         // SAFETY: MAX_CALL_BYTES counts every field written here and in `facts`; the caller has
         // room for them.
         unsafe {
-            let mut out = self.facts(out, &call.facts, parts != 0);
+            let mut out = self.facts(out, words, parts != 0);
             out = varint::put(out, since);
-            out = varint::put(out, call.duration);
-            if call.facts.kind.has_ordinal() {
-                out = varint::put(
-                    out,
-                    zigzag(call.ordinal.wrapping_sub(self.0.ordinal) as i64),
-                );
-                self.0.ordinal = call.ordinal;
+            out = varint::put(out, duration);
+            if kind.has_ordinal() {
+                out = varint::put(out, zigzag(ordinal.wrapping_sub(self.0.ordinal) as i64));
+                self.0.ordinal = ordinal;
             }
-            if call.facts.kind.posts() {
+            if kind.posts() {
                 self.0.next_request = self.0.next_request.wrapping_add(1);
             }
             if parts != 0 {
@@ -78,21 +109,35 @@ impl Encoder {
     /// Writes one of the parts that [`Encoder::call`] or [`Encoder::continuation`] announced.
     ///
     /// # Safety
-    /// [`MAX_PART_BYTES`] bytes from `out` on must be writable.
-    #[inline]
+    /// [`MAX_PART_BYTES`](super::MAX_PART_BYTES) bytes from `out` on must be writable.
     pub unsafe fn part(&mut self, out: *mut u8, part: &Part) -> *mut u8 {
+        let words = Words::from(&part.facts);
+        // SAFETY: the caller vouches for the room.
+        unsafe { self.part_of(out, words, part.request, part.posted) }
+    }
+
+    /// As [`Encoder::part`], of facts in words.
+    ///
+    /// # Safety
+    /// As for [`Encoder::part`].
+    #[inline(always)]
+    pub unsafe fn part_of(
+        &mut self,
+        out: *mut u8,
+        words: Words,
+        request: u64,
+        posted: u64,
+    ) -> *mut u8 {
         // SAFETY: MAX_PART_BYTES counts every field written here and in `facts`; the caller has
         // room for them.
         unsafe {
-            let mut out = self.facts(out, &part.facts, false);
-            if part.facts.kind.completes() {
-                out = varint::put(
-                    out,
-                    zigzag(part.request.wrapping_sub(self.0.last_completed) as i64),
-                );
-                self.0.last_completed = part.request;
-                out = varint::put(out, self.0.time.saturating_sub(part.posted));
-            } else if part.facts.kind.posts() {
+            let mut out = self.facts(out, words, false);
+            if words.completes() {
+                let apart = request.wrapping_sub(self.0.last_completed) as i64;
+                out = varint::put(out, zigzag(apart));
+                self.0.last_completed = request;
+                out = varint::put(out, self.0.time.saturating_sub(posted));
+            } else if words.posts() {
                 self.0.next_request = self.0.next_request.wrapping_add(1);
             }
             out
@@ -102,7 +147,7 @@ impl Encoder {
     /// Announces `parts` more parts of the call written last, perhaps in an earlier packet.
     ///
     /// # Safety
-    /// [`MAX_CALL_BYTES`] bytes from `out` on must be writable.
+    /// [`MAX_CALL_BYTES`](super::MAX_CALL_BYTES) bytes from `out` on must be writable.
     pub unsafe fn continuation(&mut self, out: *mut u8, parts: usize) -> *mut u8 {
         // SAFETY: one token and one varint, far below MAX_CALL_BYTES.
         unsafe {
@@ -114,25 +159,62 @@ impl Encoder {
     /// # Safety
     /// Two bytes and six varints from `out` on must be writable.
     #[inline(always)]
-    unsafe fn facts(&mut self, mut out: *mut u8, facts: &Facts, with_parts: bool) -> *mut u8 {
-        let slot = facts.slot();
-        // `slot` has six bits; the mask lets the compiler see it.
-        let known = &mut self.0.dictionary[slot & (DICTIONARY_SLOTS - 1)];
+    unsafe fn facts(&mut self, out: *mut u8, words: Words, with_parts: bool) -> *mut u8 {
+        // Six bits; the mask lets the compiler see it.
+        let slot = words.slot() & (DICTIONARY_SLOTS - 1);
+        // Of a region that is no function nothing is taken from the dictionary: its empty slots
+        // say just that.
+        let is_known = self.0.dictionary[slot] == words && words.region().0 != 0;
         // SAFETY: the caller vouches for the room.
         unsafe {
-            if *known == *facts && facts.region.0 != 0 {
-                out.write(slot as u8 | u8::from(with_parts) << 7);
-                return out.add(1);
+            if !is_known {
+                let Words {
+                    head,
+                    message,
+                    bytes_out,
+                    bytes_in,
+                } = words;
+                return self.literal(out, head, message, bytes_out, bytes_in, with_parts);
             }
-            *known = *facts;
+            out.write(slot as u8 | u8::from(with_parts) << 7);
+            out.add(1)
+        }
+    }
+
+    /// Writes facts in full, and keeps them. Apart from its caller, of whose way it is the rare
+    /// turn: facts that repeat take a byte. It is given words one by one, which then need not be
+    /// written to memory for it.
+    ///
+    /// # Safety
+    /// As for [`Encoder::facts`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn literal(
+        &mut self,
+        out: *mut u8,
+        head: u64,
+        message: u64,
+        bytes_out: u64,
+        bytes_in: u64,
+        with_parts: bool,
+    ) -> *mut u8 {
+        let words = Words {
+            head,
+            message,
+            bytes_out,
+            bytes_in,
+        };
+        self.0.dictionary[words.slot() & (DICTIONARY_SLOTS - 1)] = words;
+        // SAFETY: the caller vouches for the room.
+        unsafe {
             out.write(TOKEN_LITERAL | u8::from(with_parts) << 7);
-            out.add(1).write(facts.kind as u8);
-            out = varint::put(out.add(2), u64::from(facts.region.0));
-            out = varint::put(out, u64::from(facts.comm.0));
-            out = varint::put(out, zigzag(i64::from(facts.peer)));
-            out = varint::put(out, zigzag(i64::from(facts.tag)));
-            out = varint::put(out, facts.bytes_out);
-            varint::put(out, facts.bytes_in)
+            out.add(1).write(words.kind());
+            let mut out = varint::put(out.add(2), u64::from(words.region().0));
+            out = varint::put(out, u64::from(words.comm().0));
+            out = varint::put(out, zigzag(i64::from(words.peer())));
+            out = varint::put(out, zigzag(i64::from(words.tag())));
+            out = varint::put(out, words.bytes_out);
+            varint::put(out, words.bytes_in)
         }
     }
 }

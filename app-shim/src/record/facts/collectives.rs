@@ -19,13 +19,15 @@ impl Call {
     /// a number that began anew with each switch would mean another collective on each rank.
     #[inline(always)]
     pub fn count_collective(&mut self, comm: Comm) {
-        (self.ordinal, self.facts.comm) = communicators::next_ordinal(comm);
+        let (ordinal, local) = communicators::next_ordinal(comm);
+        self.ordinal = ordinal;
+        self.is_on(local);
     }
 
     #[inline(always)]
     fn collective(&mut self, kind: RecordKind, root: Option<c_int>, bytes_out: u64, bytes_in: u64) {
         let root = root.map_or(special::NONE, peer);
-        self.facts = self.message(kind, self.facts.comm, root, 0, bytes_out, bytes_in);
+        self.is(kind, self.facts.comm(), root, 0, bytes_out, bytes_in);
     }
 
     /// A non-blocking collective.
@@ -61,7 +63,7 @@ impl Call {
         self.collective(RecordKind::PostCollective, root, bytes_out, bytes_in);
         // This call moves nothing: the facts are those of the operations that it will start.
         let facts = self.facts;
-        self.facts = self.message(RecordKind::Plain, facts.comm, special::NONE, 0, 0, 0);
+        self.is(RecordKind::Plain, facts.comm(), special::NONE, 0, 0, 0);
         // SAFETY: the real call has written the request.
         self.post(
             unsafe { *request },

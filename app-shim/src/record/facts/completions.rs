@@ -6,11 +6,12 @@
 use super::tag_of;
 use crate::family::*;
 use crate::record::call::Call;
+use crate::record::location::{Here, Part};
 use crate::resolve::predefined::request_null;
-use crate::track::requests;
+use crate::track::requests::{self, Completed};
 use core::ffi::c_int;
 use invivo_proto::mpi::peer as special;
-use invivo_proto::record::{Facts, RecordKind};
+use invivo_proto::record::{RecordKind, Words};
 
 impl Call {
     /// A request's handle, which the real call may overwrite; the null handle where the caller
@@ -28,15 +29,10 @@ impl Call {
     #[inline(always)]
     pub unsafe fn held(&mut self, count: c_int, requests: *const Request) -> usize {
         let count = usize::try_from(count).unwrap_or(0);
-        self.location.held.clear();
         // A missing array is for MPI to refuse.
-        if requests.is_null() {
-            return 0;
-        }
-        if count != 0 {
-            // SAFETY: MPI itself reads so many handles from here.
-            unsafe { self.location.held.copy(requests, count) };
-        }
+        let count = if requests.is_null() { 0 } else { count };
+        // SAFETY: MPI itself reads so many handles from here.
+        unsafe { self.location.held.copy(requests, count) };
         count
     }
 
@@ -55,7 +51,8 @@ impl Call {
 
     /// A persistent request is started.
     pub fn start(&mut self, held: Request) {
-        if let Some(facts) = self.restarted(held, 0) {
+        if let Some((kind, facts)) = self.restarted(held, 0) {
+            self.kind = kind;
             self.facts = facts;
         }
     }
@@ -67,22 +64,25 @@ impl Call {
             let Some(held) = self.location.held.get(i).copied() else {
                 return;
             };
-            if let Some(facts) = self.restarted(held, before) {
+            if let Some((_, facts)) = self.restarted(held, before) {
                 self.part(facts, 0, 0);
                 before += 1;
             }
         }
     }
 
-    fn restarted(&mut self, held: Request, before: u64) -> Option<Facts> {
+    fn restarted(&mut self, held: Request, before: u64) -> Option<(RecordKind, Words)> {
         let number = self.number(before);
-        let mut facts = requests::restart(held, number, self.begin_ticks(), self.facts.region)?;
-        facts.kind = match facts.kind {
-            RecordKind::CompletedSend => RecordKind::PostSend,
-            RecordKind::CompletedRecv => RecordKind::PostRecv,
-            _ => RecordKind::PostCollective,
+        let mut facts = requests::restart(held, number, self.begin_ticks(), self.region)?;
+        let kind = if facts.is(RecordKind::CompletedSend) {
+            RecordKind::PostSend
+        } else if facts.is(RecordKind::CompletedRecv) {
+            RecordKind::PostRecv
+        } else {
+            RecordKind::PostCollective
         };
-        Some(facts)
+        facts.set_kind(kind);
+        Some((kind, facts))
     }
 
     /// A request may be complete.
@@ -91,27 +91,16 @@ impl Call {
         if !self.recorded() {
             return complete_unrecorded(held);
         }
-        let Some(posted) = requests::complete(held, |posted| *posted) else {
-            return;
+        let (location, parts) = (self.location, self.parts);
+        let is_kept = if requests::are_shared() {
+            // SAFETY: as here.
+            unsafe { keep_shared(location, parts, held, status) }
+        } else {
+            // SAFETY: it was just asked; the wrapper passes a status that the real call has filled.
+            unsafe { requests::complete_alone(held, |of| keep(location, parts, of, &*status)) }
+                .unwrap_or(false)
         };
-        let mut facts = posted.facts;
-        // SAFETY: the wrapper passes a status that the real call has filled.
-        let status = unsafe { &*status };
-        if status.is_cancelled()
-            && matches!(
-                facts.kind,
-                RecordKind::CompletedSend | RecordKind::CompletedRecv
-            )
-        {
-            facts.kind = RecordKind::CompletedNothing;
-        } else if facts.kind == RecordKind::CompletedRecv && facts.peer != special::NULL {
-            // A receive from MPI_PROC_NULL can share its handle with sends, whose status says
-            // nothing.
-            facts.peer = peer(status.source);
-            facts.tag = tag_of(status.tag);
-            facts.bytes_in = status.bytes();
-        }
-        self.part(facts, posted.request, posted.posted);
+        self.parts += usize::from(is_kept);
     }
 
     /// All of the held requests may be complete; after an error those whose handle is gone are.
@@ -218,8 +207,51 @@ impl Call {
     }
 }
 
+/// Keeps a completion as the part behind so many others of the present call. False where there is no
+/// memory for it.
+#[inline(always)]
+fn keep(
+    mut location: Here,
+    parts: usize,
+    (mut facts, request, posted): Completed,
+    status: &Status,
+) -> bool {
+    let is_receive = facts.is(RecordKind::CompletedRecv);
+    if status.is_cancelled() && (is_receive || facts.is(RecordKind::CompletedSend)) {
+        facts.set_kind(RecordKind::CompletedNothing);
+    } else if is_receive && facts.peer() != special::NULL {
+        // A receive from MPI_PROC_NULL can share its handle with sends, whose status says nothing.
+        facts.message = Words::message(peer(status.source), tag_of(status.tag));
+        facts.bytes_in = status.bytes();
+    }
+    let part = Part {
+        facts,
+        request,
+        posted,
+    };
+    // SAFETY: the call has written so many parts.
+    unsafe { location.parts.put(parts, part) }
+}
+
+/// Completes a request that other threads may reach, and keeps it.
+///
+/// # Safety
+/// The real call has filled the status.
+#[cold]
+#[inline(never)]
+unsafe fn keep_shared(location: Here, parts: usize, held: Request, status: *const Status) -> bool {
+    // SAFETY: the caller vouches for the status.
+    let kept = |of| unsafe { keep(location, parts, of, &*status) };
+    requests::complete_shared(held).is_some_and(kept)
+}
+
 /// Completes a request without a record.
 #[inline(never)]
 fn complete_unrecorded(held: Request) {
-    requests::complete(held, |_| ());
+    if requests::are_shared() {
+        requests::complete_shared(held);
+    } else {
+        // SAFETY: it was just asked.
+        unsafe { requests::complete_alone(held, |_| ()) };
+    }
 }

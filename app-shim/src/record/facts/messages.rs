@@ -7,14 +7,14 @@ use crate::track::{communicators, requests};
 use core::ffi::c_int;
 use invivo_proto::ids::CommLocal;
 use invivo_proto::mpi::{ANY_TAG, peer as special};
-use invivo_proto::record::{Facts, RecordKind};
+use invivo_proto::record::{RecordKind, Words};
 
 impl Call {
     /// A blocking send.
     #[inline(always)]
     pub fn send(&mut self, count: i64, datatype: Datatype, dest: c_int, tag: c_int, comm: Comm) {
         let bytes = self.size(count, datatype);
-        self.facts = self.message(
+        self.is(
             RecordKind::Send,
             communicators::local(comm),
             peer(dest),
@@ -28,11 +28,8 @@ impl Call {
     #[inline(always)]
     pub unsafe fn recv(&mut self, status: *const Status, comm: Comm) {
         // SAFETY: the wrapper passes a status that the real call has filled.
-        self.facts = self.received(
-            RecordKind::Recv,
-            unsafe { &*status },
-            communicators::local(comm),
-        );
+        let status = unsafe { &*status };
+        self.has_received(status, communicators::local(comm));
     }
 
     /// A non-blocking send.
@@ -47,7 +44,7 @@ impl Call {
         request: *const Request,
     ) {
         let bytes = self.size(count, datatype);
-        self.facts = self.message(
+        self.is(
             RecordKind::PostSend,
             communicators::local(comm),
             peer(dest),
@@ -76,7 +73,7 @@ impl Call {
         request: *const Request,
     ) {
         let room = self.size(count, datatype);
-        self.facts = self.message(
+        self.is(
             RecordKind::PostRecv,
             communicators::local(comm),
             peer(source),
@@ -107,7 +104,7 @@ impl Call {
         self.on(comm);
         let facts = self.message(
             RecordKind::PostSend,
-            self.facts.comm,
+            self.facts.comm(),
             peer(dest),
             tag,
             bytes,
@@ -131,7 +128,7 @@ impl Call {
         self.on(comm);
         let facts = self.message(
             RecordKind::PostRecv,
-            self.facts.comm,
+            self.facts.comm(),
             peer(source),
             tag_of(tag),
             0,
@@ -142,6 +139,7 @@ impl Call {
     }
 
     /// A send and a receive in one: the call's facts are the send, the receive is a part.
+    #[inline(always)]
     pub unsafe fn sendrecv(
         &mut self,
         count: i64,
@@ -153,7 +151,7 @@ impl Call {
     ) {
         self.send(count, datatype, dest, tag, comm);
         // SAFETY: the wrapper passes a status that the real call has filled.
-        let facts = self.received(RecordKind::Recv, unsafe { &*status }, self.facts.comm);
+        let facts = self.received(unsafe { &*status }, self.facts.comm());
         self.part(facts, 0, 0);
     }
 
@@ -171,7 +169,7 @@ impl Call {
         request: *const Request,
     ) {
         let bytes = self.size(count, datatype);
-        self.facts = self.message(
+        self.is(
             RecordKind::PostSend,
             communicators::local(comm),
             peer(dest),
@@ -181,7 +179,7 @@ impl Call {
         );
         let receive = self.message(
             RecordKind::PostRecv,
-            self.facts.comm,
+            self.facts.comm(),
             peer(source),
             tag_of(recvtag),
             0,
@@ -206,7 +204,7 @@ impl Call {
         }
         if found {
             // SAFETY: the real call has written the message.
-            requests::matched(unsafe { *message }, self.facts.comm.0);
+            requests::matched(unsafe { *message }, self.facts.comm().0);
         }
     }
 
@@ -225,7 +223,7 @@ impl Call {
     pub unsafe fn mrecv(&mut self, held: Message, status: *const Status) {
         let comm = CommLocal(requests::take_message(held).unwrap_or(CommLocal::NONE.0));
         // SAFETY: the wrapper passes a status that the real call has filled.
-        self.facts = self.received(RecordKind::Recv, unsafe { &*status }, comm);
+        self.has_received(unsafe { &*status }, comm);
     }
 
     /// A matched message is received without waiting.
@@ -238,7 +236,7 @@ impl Call {
     ) {
         let comm = CommLocal(requests::take_message(held).unwrap_or(CommLocal::NONE.0));
         let room = self.size(count, datatype);
-        self.facts = self.message(RecordKind::PostRecv, comm, special::ANY, ANY_TAG, 0, room);
+        self.is(RecordKind::PostRecv, comm, special::ANY, ANY_TAG, 0, room);
         // SAFETY: the real call has written the request.
         self.post(
             unsafe { *request },
@@ -248,10 +246,17 @@ impl Call {
         );
     }
 
+    /// A message was received by a blocking call.
     #[inline(always)]
-    fn received(&self, kind: RecordKind, status: &Status, comm: CommLocal) -> Facts {
+    fn has_received(&mut self, status: &Status, comm: CommLocal) {
+        self.kind = RecordKind::Recv;
+        self.facts = self.received(status, comm);
+    }
+
+    #[inline(always)]
+    fn received(&self, status: &Status, comm: CommLocal) -> Words {
         self.message(
-            kind,
+            RecordKind::Recv,
             comm,
             peer(status.source),
             tag_of(status.tag),

@@ -91,7 +91,7 @@ impl Call {
             self.location.made_inside = 0;
         }
         let known = communicators::put_away(held)?;
-        self.facts.comm = CommLocal(known.local);
+        self.is_on(CommLocal(known.local));
         Some((held, known))
     }
 
