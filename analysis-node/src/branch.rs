@@ -5,10 +5,12 @@
 
 use crate::self_stats::SelfStats;
 use invivo_analysis::merge::Mismatch;
+use invivo_mpi_link::idle::Pace;
 use invivo_mpi_link::runtime::Exit;
 use invivo_proto::control::decode;
 use invivo_proto::control::results::NOTES_MAX;
 use invivo_proto::control::tree::{Command, Down, Partial, Up, Verb};
+use invivo_proto::control::whereabouts::Whereabouts;
 use invivo_proto::ids::{CommandId, WorldRank};
 use invivo_tbon::node::{Action as NodeAction, Input, Node, Position};
 
@@ -64,6 +66,12 @@ impl Branch {
             exit: None,
             actions: Vec::new(),
         }
+    }
+
+    /// In a process that runs here, of which its neighbours are told.
+    pub fn located(mut self, here: Whereabouts) -> Branch {
+        self.node = self.node.located(here);
+        self
     }
 
     /// A message of the parent.
@@ -127,6 +135,23 @@ impl Branch {
     /// Whether the measurement is over and only the job's end is waited for.
     pub fn is_shut_down(&self) -> bool {
         self.shut_down
+    }
+
+    /// How the node may rest.
+    pub fn pace(&self, now_ns: u64) -> Pace {
+        let is_ending = self.abnormal || self.drained || self.root_lost_ns.is_some();
+        let is_alert = is_ending || self.node.is_alert(now_ns);
+        Pace::of(is_alert, self.node.is_woken_by_all())
+    }
+
+    /// A child's process, where it can be woken from here.
+    pub fn child_pid(&self, child: WorldRank) -> Option<u32> {
+        self.node.child_pid(child)
+    }
+
+    /// The parent's process, where it can be woken from here.
+    pub fn parent_pid(&self) -> Option<u32> {
+        self.node.parent_pid()
     }
 
     fn run(&mut self, now_ns: u64, input: Input) {

@@ -7,6 +7,7 @@ use invivo_analysis_node::report::Report;
 use invivo_analysis_node::roles::{BranchRole, RootRole};
 use invivo_analysis_node::root_server::RootServer;
 use invivo_analysis_node::watchdog::Watchdog;
+use invivo_mpi_link::bell::whereabouts;
 use invivo_mpi_link::clock::monotonic_ns;
 use invivo_mpi_link::panics::{PanicGuard, report_panics};
 use invivo_mpi_link::runtime::{self, Exit};
@@ -121,7 +122,7 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
 
     let exit = match (layout.parent(me), report) {
         (Some(parent), _) => {
-            let role = BranchRole::new(position, parent, monotonic_ns);
+            let role = BranchRole::new(position, parent, monotonic_ns).located(whereabouts());
             runtime::run(link, role, guard, &end_asked)?
         }
         (None, Some(report)) => {
@@ -159,7 +160,9 @@ fn root_server(link: &Link, layout: &Layout, position: Position, args: RootArgs)
     let gateway = args.link.as_deref().and_then(listen);
     let watchdog = Watchdog::new(monotonic_ns(), args.watchdog_ns);
     let info = (info, args.analyses);
-    RootServer::new(monotonic_ns(), position, job, info, gateway).watched_by(watchdog)
+    RootServer::new(monotonic_ns(), position, job, info, gateway)
+        .watched_by(watchdog)
+        .located(whereabouts())
 }
 
 fn listen(path: &Path) -> Option<Gateway> {

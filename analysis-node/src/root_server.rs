@@ -4,6 +4,7 @@
 
 mod final_result;
 mod last_seconds;
+mod rest;
 
 use crate::gateway::{ConnectionId, Gateway};
 use crate::self_stats::SelfStats;

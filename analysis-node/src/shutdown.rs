@@ -136,6 +136,11 @@ impl Shutdown {
         };
     }
 
+    /// Whether nothing of the end is under way: all goes on, or all is said and somebody lives on.
+    pub fn is_quiet(&self) -> bool {
+        matches!(self.phase, Phase::Observing) && !self.is_hurried()
+    }
+
     /// Whether a rank died, or the end was requested.
     pub fn is_abnormal(&self) -> bool {
         self.abnormal

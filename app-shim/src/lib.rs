@@ -33,6 +33,7 @@
 compile_error!("choose a family: --features family-ompi, family-mpich or family-abi");
 
 mod clock;
+mod doorbell;
 mod family;
 mod lifecycle;
 mod limits;

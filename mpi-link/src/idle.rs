@@ -1,7 +1,15 @@
 //! Decides how long a tool process rests between two polls of MPI.
 //!
 //! Cores are shared with the application: a process that spins takes them away, one that sleeps too
-//! long answers late.
+//! long answers late. While somebody looks or steers it is awake a thousand times a second; while
+//! nobody does it rests for long, and is woken by a [bell](crate::bell) where that is possible.
+//!
+//! ```text
+//!             rung, or work while alert
+//!   asleep ------------------------------> awake: polls, then rests of 100 us to 1 ms
+//!          <------------------------------
+//!            the longest of these rests is over and the role is calm
+//! ```
 
 use std::time::Duration;
 
@@ -11,19 +19,46 @@ pub const POLLS_BEFORE_REST: u32 = 200;
 /// The first rest: short enough to be noticed by nobody, long enough that the core goes to the
 /// application.
 pub const REST_FIRST: Duration = Duration::from_micros(100);
-/// The longest rest. A command passes two processes on its way down and two on its way up, so that
-/// each may rest a millisecond and the command is still acknowledged within five. A thousand polls
-/// a second cost 1 to 3 % of a core, mostly for waking up.
+/// The longest rest of an alert process. A command passes two processes on its way down and two on
+/// its way up, so that each may rest a millisecond and the command is still acknowledged within
+/// five. A thousand polls a second cost 1 to 3 % of a core, mostly for waking up.
 pub const REST_LONGEST: Duration = Duration::from_millis(1);
+/// The longest rest of a calm process that everybody wakes who has something for it. A wake-up
+/// costs some 80 us in a virtual machine: four a second are a third of a thousandth of a core.
+pub const REST_CALM: Duration = Duration::from_millis(250);
+/// The same of one that others cannot wake, because they are on another node: what comes from there
+/// waits for so long at most.
+pub const REST_UNREACHED: Duration = Duration::from_millis(20);
 /// The rest of a process that only waits for the job's end, once the measurement is shut down:
-/// nobody asks it anything, and a hundred polls a second cost less than a thousandth of a core.
+/// nobody asks it anything, and a hundred polls a second cost less than a hundredth of a core.
 pub const REST_SHUT_DOWN: Duration = Duration::from_millis(10);
+
+/// What a role has to do at present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// Somebody looks or steers, or something is under way.
+    Alert,
+    /// Nothing is, and it may rest for so long.
+    Calm(Duration),
+}
+
+impl Pace {
+    /// The pace of a process, by whether it is alert and whether everybody can wake it.
+    pub fn of(is_alert: bool, is_woken_by_all: bool) -> Pace {
+        match (is_alert, is_woken_by_all) {
+            (true, _) => Pace::Alert,
+            (false, true) => Pace::Calm(REST_CALM),
+            (false, false) => Pace::Calm(REST_UNREACHED),
+        }
+    }
+}
 
 /// Counts empty polls.
 #[derive(Clone, Debug, Default)]
 pub struct Idle {
     empty: u32,
     rest: Option<Duration>,
+    is_asleep: bool,
     shut_down: bool,
 }
 
@@ -33,22 +68,41 @@ impl Idle {
         self.shut_down = true;
     }
 
+    /// Something comes: the next polls follow one another.
+    pub fn wake(&mut self) {
+        *self = Idle {
+            shut_down: self.shut_down,
+            ..Idle::default()
+        };
+    }
+
     /// After a poll: how long to rest before the next one, nothing where it should follow at once.
-    pub fn after(&mut self, worked: bool) -> Option<Duration> {
+    pub fn after(&mut self, worked: bool, pace: Pace) -> Option<Duration> {
         if self.shut_down {
             return Some(REST_SHUT_DOWN);
         }
+        match pace {
+            // What a calm process does every now and then leads to nothing that it should wait for.
+            Pace::Calm(longest) if self.is_asleep => return (!worked).then_some(longest),
+            Pace::Alert if self.is_asleep => self.wake(),
+            _ => {}
+        }
         if worked {
-            *self = Idle::default();
+            self.wake();
             return None;
         }
         if self.empty < POLLS_BEFORE_REST {
             self.empty += 1;
             return None;
         }
-        let rest = self
-            .rest
-            .map_or(REST_FIRST, |rest| (rest * 2).min(REST_LONGEST));
+        let rest = match (self.rest, pace) {
+            (Some(REST_LONGEST), Pace::Calm(longest)) => {
+                self.is_asleep = true;
+                return Some(longest);
+            }
+            (Some(rest), _) => (rest * 2).min(REST_LONGEST),
+            (None, _) => REST_FIRST,
+        };
         self.rest = Some(rest);
         Some(rest)
     }
@@ -58,22 +112,50 @@ impl Idle {
 mod tests {
     use super::*;
 
+    fn polls(idle: &mut Idle, pace: Pace) {
+        for _ in 0..POLLS_BEFORE_REST {
+            assert_eq!(idle.after(false, pace), None);
+        }
+    }
+
     #[test]
     fn rests_grow_to_the_longest_and_work_ends_them() {
         let mut idle = Idle::default();
-        for _ in 0..POLLS_BEFORE_REST {
-            assert_eq!(idle.after(false), None);
-        }
+        polls(&mut idle, Pace::Alert);
         let rests: Vec<_> = (0..6)
-            .map(|_| idle.after(false).unwrap().as_micros())
+            .map(|_| idle.after(false, Pace::Alert).unwrap().as_micros())
             .collect();
         assert_eq!(rests, [100, 200, 400, 800, 1000, 1000]);
-        assert_eq!(idle.after(true), None);
-        assert_eq!(idle.after(false), None);
+        assert_eq!(idle.after(true, Pace::Alert), None);
+        assert_eq!(idle.after(false, Pace::Alert), None);
         idle.shut_down();
         assert_eq!(
-            [idle.after(true), idle.after(false)],
+            [true, false].map(|worked| idle.after(worked, Pace::Alert)),
             [Some(REST_SHUT_DOWN); 2]
         );
+    }
+
+    #[test]
+    fn a_calm_process_sleeps_until_it_is_woken_or_alert() {
+        let calm = Pace::of(false, true);
+        let mut idle = Idle::default();
+        polls(&mut idle, calm);
+        let rests: Vec<_> = (0..7)
+            .map(|_| idle.after(false, calm).unwrap().as_micros())
+            .collect();
+        assert_eq!(rests, [100, 200, 400, 800, 1000, 250_000, 250_000]);
+        // A heartbeat: one more look, and on it sleeps.
+        assert_eq!(idle.after(true, calm), None);
+        assert_eq!(idle.after(false, calm), Some(REST_CALM));
+        idle.wake();
+        polls(&mut idle, calm);
+        assert_eq!(idle.after(false, calm), Some(REST_FIRST));
+
+        let far = Pace::of(false, false);
+        let slept: Vec<_> = (0..5).filter_map(|_| idle.after(false, far)).collect();
+        assert_eq!(slept.last(), Some(&REST_UNREACHED));
+        // Somebody asks: awake at once.
+        assert_eq!(idle.after(false, Pace::of(true, true)), None);
+        assert_eq!(idle.after(false, Pace::Alert), None);
     }
 }

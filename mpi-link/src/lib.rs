@@ -14,6 +14,7 @@
 //! pools.
 #![deny(unsafe_code)]
 
+pub mod bell;
 pub mod clock;
 pub mod credit;
 mod error;

@@ -5,11 +5,12 @@
 //! +---------------------------------------------------------------------------------------------+
 //! ```
 
+use crate::bell::Bell;
 use crate::exit::hold_pmi_open;
-use crate::idle::Idle;
+use crate::idle::{Idle, Pace, REST_LONGEST};
 use crate::panics::PanicGuard;
 use crate::{Link, LinkError, Transport};
-use rustix::event::{PollFd, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -70,6 +71,17 @@ pub trait Role {
     /// Whether the measurement is over and only the job's end is waited for.
     fn is_shut_down(&self) -> bool;
 
+    /// How the process may rest at present.
+    fn pace(&self) -> Pace {
+        Pace::Alert
+    }
+
+    /// Asks those who can wake this process to do so, before a long rest. Whether somebody had to
+    /// be asked: what came before that is looked for once more.
+    fn ask_to_be_woken(&mut self) -> bool {
+        false
+    }
+
     /// Descriptors other than MPI's that end a rest early.
     fn descriptors(&self) -> Vec<PollFd<'_>> {
         Vec::new()
@@ -124,26 +136,47 @@ fn turn_until_exit<T: Transport, R: Role>(
         if role.is_shut_down() {
             idle.shut_down();
         }
-        if rest(role, idle.after(worked)) && role.descriptors_ready(guard) {
-            // Work on a descriptor is work: what follows from it should not wait for a long rest.
-            idle.after(true);
+        let rest = idle.after(worked, role.pace());
+        if rest > Some(REST_LONGEST) && role.ask_to_be_woken() {
+            continue;
+        }
+        let woken = rest_until_woken(role, rest);
+        // Work on a descriptor is work: what follows from it should not wait for a long rest.
+        if woken.by_bell || (woken.by_descriptor && role.descriptors_ready(guard)) {
+            idle.wake();
         }
     }
 }
 
-/// Rests for so long at most. Whether something came on the role's descriptors, which are looked at
-/// even where there is no rest.
-fn rest<R: Role>(role: &R, rest: Option<Duration>) -> bool {
+/// What ended a rest before its time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Woken {
+    by_bell: bool,
+    by_descriptor: bool,
+}
+
+/// Rests for so long at most. The role's descriptors are looked at even where there is no rest.
+fn rest_until_woken<R: Role>(role: &R, rest: Option<Duration>) -> Woken {
     let mut descriptors = role.descriptors();
-    if descriptors.is_empty() {
+    if descriptors.is_empty() && rest <= Some(REST_LONGEST) {
         // Not even a system call between two polls of MPI that follow at once.
         rest.into_iter().for_each(std::thread::sleep);
-        return false;
+        return Woken::default();
     }
+    let bell = Bell::own();
+    let of_role = descriptors.len();
+    descriptors.extend(bell.map(|bell| PollFd::from_borrowed_fd(bell.descriptor(), PollFlags::IN)));
     let timeout = Timespec::try_from(rest.unwrap_or_default()).unwrap_or_default();
     // Errors, such as a signal, are no reason to stop: everything is looked at again in the next
     // turn.
-    poll(&mut descriptors, Some(&timeout)).is_ok_and(|ready| ready > 0)
+    if !poll(&mut descriptors, Some(&timeout)).is_ok_and(|ready| ready > 0) {
+        return Woken::default();
+    }
+    let is_ready = |one: &PollFd<'_>| !one.revents().is_empty();
+    Woken {
+        by_descriptor: descriptors[..of_role].iter().any(is_ready),
+        by_bell: descriptors[of_role..].iter().any(is_ready) && bell.is_some_and(Bell::was_rung),
+    }
 }
 
 /// Leaves the job, through MPI's own end or without it.

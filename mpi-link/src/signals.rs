@@ -7,6 +7,9 @@ use signal_hook::flag::register;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+/// Signals that request the end.
+pub(crate) const ENDS: [i32; 4] = [SIGTERM, SIGINT, SIGHUP, SIGQUIT];
+
 /// From now on the flag is set once the end has been requested; no signal for the application
 /// ends this process.
 ///
@@ -14,7 +17,7 @@ use std::sync::atomic::AtomicBool;
 /// When the kernel refuses.
 pub fn end_asked() -> std::io::Result<Arc<AtomicBool>> {
     let asked = Arc::new(AtomicBool::new(false));
-    for signal in [SIGTERM, SIGINT, SIGHUP, SIGQUIT] {
+    for signal in ENDS {
         register(signal, asked.clone())?;
     }
     // Flags that nobody reads: by default these two would end the process.

@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// First bytes of the memory.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"INVIVOSH");
 /// Layout version; shim, supervisor and place of one release agree.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 /// Threads of a rank that can have a location of their own. More are counted as dropped.
 pub const LOCATIONS_MAX: usize = 64;
 /// Packets of a rank, if nothing else is asked for: one open, some on their way, some for bursts
@@ -120,7 +120,10 @@ pub struct Control {
     pub recording_since: AtomicU64,
     /// See [`back_pressure`]. The supervisor writes it before the rank begins.
     pub back_pressure: AtomicU32,
-    reserved: [u32; 7],
+    /// The place's process while it rests and wants to be woken when packets wait, else 0. Who
+    /// wakes it puts 0 there first.
+    pub bell: AtomicU32,
+    reserved: [u32; 6],
 }
 
 impl Control {

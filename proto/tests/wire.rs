@@ -328,7 +328,7 @@ fn shared_memory_is_drawn_as_it_lies() {
     layout!(Page: magic, version, packets, rank, ranks, place, pid, phase, locations, sent_packets,
         left_packets, abort_code, library, control, status, ring);
     layout!(Library: comms, requests, any_source, proc_null, request_bytes);
-    layout!(Control: gate, recording, gate_until_ns, recording_since, back_pressure);
+    layout!(Control: gate, recording, gate_until_ns, recording_since, back_pressure, bell);
     layout!(Status: inside, region, entered_at, handle, numbers, stack, frame, entered, tid,
         open_slot, dropped, packets, overhead_ticks, overhead_samples, halvings, halvings_known);
     layout!(Ring: head, tail, bytes);
@@ -465,6 +465,7 @@ fn the_document_has_seen_the_source() {
         "control/strategy/text.rs",
         "control/tree.rs",
         "control/hang.rs",
+        "control/whereabouts.rs",
         "handles.rs",
     ];
     let said: BTreeMap<String, String> = rows("source", 0)

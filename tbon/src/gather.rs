@@ -39,6 +39,10 @@ impl<K: Copy + PartialEq, T: Answers> Gathers<K, T> {
         self.open.len() >= self.limit
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
     pub fn find(&self, key: K) -> Option<&T> {
         self.open
             .iter()

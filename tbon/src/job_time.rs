@@ -16,6 +16,9 @@
 //! two ways are and however long a message waited. Where they do not, two measurements come to
 //! contradict each other: the older one is dropped then, and errors grow from there on as fast as
 //! the clocks were seen to run apart.
+//!
+//! Processes of one node have one clock. There nothing is measured: what the parent knows holds for
+//! the child, and below a root on the same node job time is exact.
 
 use crate::limits::HEARTBEAT_NS;
 
@@ -37,6 +40,16 @@ pub const ASK_NS: u64 = 1_000_000_000;
 pub const AWAKE_NS: u64 = HEARTBEAT_NS + HEARTBEAT_NS / 5;
 /// Before a parent that does not know the time itself is asked again, in ns.
 pub const ASK_AGAIN_NS: u64 = 5_000_000;
+/// Between two questions of a process whose clock is the root's, in ns. It has nothing to learn;
+/// the parent hears that it is alive, several times within [`crate::limits::GONE_NS`].
+pub const EXACT_ASK_NS: u64 = 5_000_000_000;
+/// A round trip as long as twice this was one through a rest of the parent, which is awake now, in
+/// ns: the question is repeated at once.
+pub const RESTED_NS: u64 = 1_000_000;
+/// How often in a row it is repeated for that.
+pub const REPEATS_MAX: u32 = 3;
+/// How long an answer is waited for without rest, in ns: as long as the parent may rest, and more.
+const ANSWER_NS_MAX: u64 = 100_000_000;
 /// The error of a clock that has not been measured.
 pub const UNKNOWN_NS: u64 = u64::MAX;
 
@@ -63,7 +76,7 @@ impl Measured {
 
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// The root's own clock is job time.
+    /// Own clock is job time: the root's, or one on the root's node.
     Exact,
     /// Nothing is known yet.
     Unknown,
@@ -80,6 +93,10 @@ pub struct JobClock {
     asked: bool,
     next_ask_ns: u64,
     rounds: u32,
+    /// Questions repeated in a row because the parent rested.
+    repeats: u32,
+    /// The parent has the same clock.
+    shares: bool,
     /// How far own clock and the root's may run apart, by all that was seen.
     drift_ppm: u64,
 }
@@ -93,6 +110,8 @@ impl JobClock {
             asked: false,
             next_ask_ns: u64::MAX,
             rounds: 0,
+            repeats: 0,
+            shares: false,
             drift_ppm: DRIFT_PPM,
         }
     }
@@ -105,6 +124,8 @@ impl JobClock {
             asked: false,
             next_ask_ns: now_ns,
             rounds: 0,
+            repeats: 0,
+            shares: false,
             drift_ppm: DRIFT_PPM,
         }
     }
@@ -112,7 +133,16 @@ impl JobClock {
     /// When to ask next, if the parent says nothing before; nothing at the root.
     pub fn next_ask_ns(&self) -> Option<u64> {
         let patience_ns = if self.is_known() { AWAKE_NS } else { 0 };
-        (!matches!(self.state, State::Exact)).then(|| self.next_ask_ns.saturating_add(patience_ns))
+        (self.next_ask_ns != u64::MAX).then(|| self.next_ask_ns.saturating_add(patience_ns))
+    }
+
+    /// Whether an answer is to come whose way is measured: who rests now measures the rest.
+    pub fn is_measuring(&self, now_ns: u64) -> bool {
+        let since_ns = |asked_ns| now_ns.saturating_sub(asked_ns);
+        !self.shares
+            && self
+                .pending_ns
+                .is_some_and(|asked_ns| since_ns(asked_ns) < ANSWER_NS_MAX)
     }
 
     /// Whether to ask the parent now; `parent_spoke` if a message of it has just come. If so, the
@@ -138,6 +168,7 @@ impl JobClock {
             return false;
         }
         self.pending_ns = None;
+        self.shares = false;
         // Rounded up: the bound must hold. The answer was given at an unknown moment of the round
         // trip, at most half of it away from the middle.
         let half_ns = now_ns.saturating_sub(asked_ns).div_ceil(2);
@@ -153,8 +184,10 @@ impl JobClock {
         } else {
             self.keep_better(now_ns, measured);
             self.rounds = self.rounds.saturating_add(1);
+            let rested = half_ns > RESTED_NS && self.repeats < REPEATS_MAX;
+            self.repeats = if rested { self.repeats + 1 } else { 0 };
             // The parent is awake: the next round of the first ones follows at once.
-            if self.rounds < FIRST_ROUNDS {
+            if self.rounds < FIRST_ROUNDS || rested {
                 0
             } else {
                 ASK_NS
@@ -165,25 +198,70 @@ impl JobClock {
         true
     }
 
+    /// Takes an answer of a parent that has the same clock, given when it showed `parent_ns`. False
+    /// when it belongs to no question that waits.
+    pub fn shared(
+        &mut self,
+        now_ns: u64,
+        asked_ns: u64,
+        parent_ns: u64,
+        job_ns: u64,
+        error_ns: u64,
+    ) -> bool {
+        if self.pending_ns != Some(asked_ns) {
+            return false;
+        }
+        self.pending_ns = None;
+        self.shares = true;
+        let new = Measured {
+            asked_ns: parent_ns,
+            offset_ns: i128::from(job_ns) - i128::from(parent_ns),
+            error_ns,
+        };
+        let pause_ns = match error_ns {
+            UNKNOWN_NS => ASK_AGAIN_NS,
+            0 if job_ns == parent_ns => {
+                self.state = State::Exact;
+                EXACT_ASK_NS
+            }
+            _ => {
+                // The parent's newest is its best.
+                if let State::Known(old) = self.state
+                    && let Some(apart_ns) = self.apart(now_ns, old, new)
+                {
+                    self.ran_apart(old, new, apart_ns);
+                }
+                self.state = State::Known(new);
+                ASK_NS
+            }
+        };
+        self.next_ask_ns = now_ns.saturating_add(pause_ns);
+        true
+    }
+
     fn keep_better(&mut self, now_ns: u64, new: Measured) {
         if let State::Known(old) = self.state {
-            let (old_error_ns, new_error_ns) = (
-                old.error_at(now_ns, self.drift_ppm),
-                new.error_at(now_ns, self.drift_ppm),
-            );
-            let apart_ns = old.offset_ns.abs_diff(new.offset_ns);
-            // Both cannot be true when they do not even touch: a clock is slewed, or was set.
-            let touch = apart_ns <= u128::from(old_error_ns) + u128::from(new_error_ns);
-            // The older one is still the narrower of the two, in spite of its age.
-            if touch && old_error_ns < new_error_ns {
-                return;
-            }
-            if !touch {
-                self.ran_apart(old, new, apart_ns);
+            match self.apart(now_ns, old, new) {
+                Some(apart_ns) => self.ran_apart(old, new, apart_ns),
+                // The older one is still the narrower of the two, in spite of its age.
+                None if old.error_at(now_ns, self.drift_ppm)
+                    < new.error_at(now_ns, self.drift_ppm) =>
+                {
+                    return;
+                }
+                None => {}
             }
         }
 
         self.state = State::Known(new);
+    }
+
+    /// How far two measurements are apart that cannot both be true because they do not even touch:
+    /// a clock is slewed, or was set.
+    fn apart(&self, now_ns: u64, old: Measured, new: Measured) -> Option<u128> {
+        let error_ns = |one: Measured| u128::from(one.error_at(now_ns, self.drift_ppm));
+        let apart_ns = old.offset_ns.abs_diff(new.offset_ns);
+        (apart_ns > error_ns(old) + error_ns(new)).then_some(apart_ns)
     }
 
     /// Lets errors grow as fast as the clocks can have run apart between two measurements.

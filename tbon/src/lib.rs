@@ -19,6 +19,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod acks;
+mod alertness;
 mod commands;
 pub mod coverage;
 mod gather;

@@ -11,9 +11,16 @@ pub const SILENCE_NS_MAX: u64 = 1_500_000_000;
 /// rank that starts held stays closed by itself, so that a slow start lets nobody go.
 pub const START_NS_MAX: u64 = 60_000_000_000;
 /// The longest silence of a member before it is taken for gone, in ns. A live member asks for the
-/// time every second or so: thirty such questions have not come. Shorter stalls (a core that others
-/// use, a debugger's glance, memory that is swapped in) only make it silent.
+/// time every five seconds at least: six such questions have not come. Shorter stalls (a core that
+/// others use, a debugger's glance, memory that is swapped in) only make it silent.
 pub const GONE_NS: u64 = 30_000_000_000;
+
+/// How long a tool process stays alert after a command or a question, in ns: whoever looks or
+/// steers goes on within seconds.
+pub const ALERT_NS: u64 = 3_000_000_000;
+/// How long it stays alert after a question about the time by another node's process, in ns: that
+/// one repeats it at once.
+pub const CLOCK_ALERT_NS: u64 = 2_000_000;
 
 /// What a wave may take for each layer that it has below, in ns. A parent waits one such time
 /// longer than its children, so that a lost member costs its own answer and not that of the whole

@@ -8,6 +8,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use fixedbitset::FixedBitSet;
 use invivo_proto::control::results::{Coverage, Ledger, NOTES_MAX};
+use invivo_proto::control::whereabouts::Whereabouts;
 use invivo_proto::ids::WorldRank;
 
 /// A child of a node, or the node itself.
@@ -29,6 +30,8 @@ pub(crate) struct Member {
     pub garbage: u64,
     /// The ledger of its last answer.
     pub last: Ledger,
+    /// Where it runs, once it has said so.
+    pub here: Whereabouts,
 }
 
 impl Member {
@@ -42,6 +45,7 @@ impl Member {
             gone: false,
             garbage: 0,
             last: Ledger::default(),
+            here: Whereabouts::default(),
         }
     }
 
@@ -210,6 +214,11 @@ impl Tally {
             self.silent.remove(member);
             self.left -= 1;
         }
+    }
+
+    /// Whether all have sent it.
+    pub fn is_complete(&self) -> bool {
+        self.left == 0
     }
 
     /// True once, as soon as nobody is left.

@@ -21,17 +21,20 @@
 //! gives up first, names the silent member, and its parents still hear the rest of the branch in
 //! time. Later questions leave a silent member out, until it is heard again; commands still go to
 //! it, and nobody waits for it. One that is not heard for [`GONE_NS`](crate::limits::GONE_NS) is
-//! gone: what it held counts as dropped. Members that are alive ask for the time every second or
-//! so, so that silence means something; and a member that comes back is restored with its ledger.
+//! gone: what it held counts as dropped. Members that are alive ask for the time every five
+//! seconds at least, so that silence means something; and a member that comes back is restored with
+//! its ledger.
 
 mod climb;
 mod descend;
 mod events;
 mod position;
+mod rest;
 
 pub use events::{Action, Ignored, Input};
 pub use position::Position;
 
+use crate::alertness::Alertness;
 use crate::commands::Commands;
 use crate::groups::{Bounds, Groups};
 use crate::job_time::{DRIFT_PPM, JobClock};
@@ -45,6 +48,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use invivo_proto::control::results::{Group, NOTES_MAX};
 use invivo_proto::control::tree::Up;
+use invivo_proto::control::whereabouts::Whereabouts;
 use invivo_proto::ids::{CommId, CommandId, WorldRank};
 
 /// The state machine. `M` merges partial results.
@@ -64,6 +68,10 @@ pub struct Node<M> {
     heartbeat: Heartbeat,
     closed: bool,
     ignored: Ignored,
+    /// Where this process and its parent run.
+    here: Whereabouts,
+    above: Whereabouts,
+    alertness: Alertness,
 }
 
 impl<M: Merge> Node<M> {
@@ -127,7 +135,16 @@ impl<M: Merge> Node<M> {
             heartbeat: Heartbeat::new(now_ns),
             closed: false,
             ignored: Ignored::default(),
+            here: Whereabouts::default(),
+            above: Whereabouts::default(),
+            alertness: Alertness::new(now_ns),
         }
+    }
+
+    /// In a process that runs here, of which its neighbours are told.
+    pub fn located(mut self, here: Whereabouts) -> Node<M> {
+        self.here = here;
+        self
     }
 
     /// Ranks below.
@@ -252,7 +269,11 @@ impl<M: Merge> Node<M> {
 
     fn ask_time(&mut self, now_ns: u64, parent_spoke: bool, out: &mut Vec<Action>) {
         if !self.closed && self.clock.ask(now_ns, parent_spoke) {
-            out.push(Action::Up(Up::WhatTime { asked_ns: now_ns }));
+            let here = self.here;
+            out.push(Action::Up(Up::WhatTime {
+                asked_ns: now_ns,
+                here,
+            }));
         }
     }
 

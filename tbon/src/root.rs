@@ -13,6 +13,7 @@ use invivo_proto::control::results::{Coverage, Group};
 use invivo_proto::control::tree::{
     Acks, Command, Down, JobInfo, Order, Partial, Query, RankEnded, Up,
 };
+use invivo_proto::control::whereabouts::Whereabouts;
 use invivo_proto::ids::{CommId, CommandId, WaveId, WorldRank};
 
 /// Who asked: a number of the driver's choice, given back with the answer.
@@ -211,6 +212,27 @@ impl<M: Merge> Root<M> {
     /// The members of a communicator, as far as they were told.
     pub fn group(&self, id: CommId) -> Option<&Group> {
         self.node.group(id)
+    }
+
+    /// In a process that runs here, of which its children are told.
+    pub fn located(mut self, here: Whereabouts) -> Root<M> {
+        self.node = self.node.located(here);
+        self
+    }
+
+    /// Whether something is under way, or came lately; see [`Node::is_alert`].
+    pub fn is_alert(&self, now_ns: u64) -> bool {
+        self.node.is_alert(now_ns)
+    }
+
+    /// Whether all children can wake this process.
+    pub fn is_woken_by_all(&self) -> bool {
+        self.node.is_woken_by_all()
+    }
+
+    /// A child's process, where it can be woken from here.
+    pub fn child_pid(&self, child: WorldRank) -> Option<u32> {
+        self.node.child_pid(child)
     }
 
     /// Ranks of the job.

@@ -2,7 +2,8 @@
 //! stated error.
 
 use invivo_tbon::job_time::{
-    ASK_AGAIN_NS, ASK_NS, AWAKE_NS, DRIFT_PPM, DRIFT_PPM_MAX, FIRST_ROUNDS, JobClock, UNKNOWN_NS,
+    ASK_AGAIN_NS, ASK_NS, AWAKE_NS, DRIFT_PPM, DRIFT_PPM_MAX, EXACT_ASK_NS, FIRST_ROUNDS, JobClock,
+    REPEATS_MAX, RESTED_NS, UNKNOWN_NS,
 };
 use proptest::prelude::*;
 
@@ -252,4 +253,90 @@ fn a_clock_that_was_set_is_believed_at_once() {
     // Worse than the first, but seconds apart from it.
     assert!(job.job_ns(later_ns + 500_000) < 1_000_000);
     assert!(job.drift_ppm() > DRIFT_PPM && job.drift_ppm() <= DRIFT_PPM_MAX);
+}
+
+/// Lets a child with the clock of its parent ask, and hear after so long ways.
+fn share(child: &mut JobClock, parent: &JobClock, asked_ns: u64, there_ns: u64, back_ns: u64) {
+    assert!(child.ask(asked_ns, false));
+    let at_ns = asked_ns + there_ns;
+    let (job_ns, error_ns) = (parent.job_ns(at_ns), parent.error_ns(at_ns));
+    assert!(child.shared(at_ns + back_ns, asked_ns, at_ns, job_ns, error_ns));
+}
+
+#[test]
+fn job_time_is_exact_on_the_roots_node() {
+    let root = JobClock::root();
+    let (mut node, mut place) = (JobClock::below(0), JobClock::below(0));
+    share(&mut place, &node, 0, 5, 5);
+    assert!(!place.is_known(), "the parent knows nothing yet");
+    share(&mut node, &root, 0, 20_000_000, 900_000_000);
+    share(&mut place, &node, ASK_AGAIN_NS * 2, 20_000_000, 1);
+    for clock in [&node, &place] {
+        assert_eq!((clock.job_ns(77), clock.from_job(77)), (77, 77));
+        assert_eq!(clock.error_ns(u64::MAX), 0);
+        assert!(!clock.is_measuring(0));
+    }
+    // It is heard of all the same.
+    let next_ns = place.next_ask_ns().unwrap();
+    assert!(
+        (EXACT_ASK_NS..EXACT_ASK_NS + ASK_NS).contains(&next_ns),
+        "{next_ns}"
+    );
+    assert!(place.ask(next_ns, false) && !place.shared(next_ns, 1, 1, 1, 0));
+}
+
+proptest! {
+    /// A place on the node of a parent that measures the root: its error is that of the parent,
+    /// and the truth lies within.
+    #[test]
+    fn a_shared_clock_is_known_as_well_as_the_parents(
+        own in clock(),
+        rounds in prop::collection::vec((round(), round()), 1..20),
+    ) {
+        let root = Clock { start_ns: 77, ppm: 0 };
+        let (mut node, mut place) = (JobClock::below(own.at(0)), JobClock::below(own.at(0)));
+        let mut true_ns = 0;
+        for (of_node, of_place) in rounds {
+            true_ns += 2 * (ASK_NS + AWAKE_NS) + of_node.idle_ns;
+            let asked_ns = own.at(true_ns);
+            prop_assert!(node.ask(asked_ns, false));
+            let job_ns = root.at(true_ns + of_node.there_ns);
+            true_ns += of_node.there_ns + of_node.back_ns;
+            prop_assert!(node.answered(own.at(true_ns), asked_ns, job_ns, 0));
+
+            let asked_ns = own.at(true_ns);
+            share(&mut place, &node, asked_ns, of_place.there_ns, of_place.back_ns);
+            true_ns += of_place.there_ns + of_place.back_ns;
+            for later_ns in [0, 1_000_000, ASK_NS] {
+                let at_ns = own.at(true_ns + later_ns);
+                prop_assert_eq!(place.job_ns(at_ns), node.job_ns(at_ns));
+                prop_assert!(place.error_ns(at_ns).abs_diff(node.error_ns(at_ns)) <= 1);
+                let off_ns = off_by(&place, own, root, true_ns + later_ns);
+                prop_assert!(off_ns <= place.error_ns(at_ns) + 2);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_question_through_a_rest_is_repeated() {
+    let mut job = JobClock::below(0);
+    let slow_ns = 2 * RESTED_NS + 2;
+    let mut now_ns = 0;
+    for _ in 0..FIRST_ROUNDS {
+        assert!(job.ask(now_ns, now_ns != 0) && job.answered(now_ns + slow_ns, now_ns, 5, 0));
+        now_ns += slow_ns;
+    }
+    let mut in_a_row = 0;
+    now_ns += 10 * ASK_NS;
+    while job.ask(now_ns, true) {
+        assert!(job.is_measuring(now_ns) && job.answered(now_ns + slow_ns, now_ns, 5, 0));
+        now_ns += slow_ns;
+        in_a_row += 1;
+    }
+    // The first rounds may have left some of them over.
+    assert!((1..=REPEATS_MAX + 1).contains(&in_a_row), "{in_a_row}");
+    now_ns += 10 * ASK_NS;
+    assert!(job.ask(now_ns, false) && job.answered(now_ns + 10, now_ns, 5, 0));
+    assert!(!job.ask(now_ns + 10, true), "the parent was awake");
 }

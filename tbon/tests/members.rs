@@ -2,6 +2,7 @@
 
 use invivo_proto::control::results::{Coverage, JobStatus, Ledger};
 use invivo_proto::control::tree::{Acks, Command, Down, Partial, Query, Up, Verb};
+use invivo_proto::control::whereabouts::Whereabouts;
 use invivo_proto::ids::{CommandId, WaveId, WorldRank};
 use invivo_tbon::job_time::UNKNOWN_NS;
 use invivo_tbon::layout::Layout;
@@ -159,7 +160,10 @@ fn a_member_not_heard_for_long_is_gone() {
     node.step(0, Input::Down(Down::Command(hold)));
     let time = Input::Up {
         from: ONE,
-        message: Up::WhatTime { asked_ns: 1 },
+        message: Up::WhatTime {
+            asked_ns: 1,
+            here: Whereabouts::default(),
+        },
     };
     node.step(GONE_NS - 1, time);
     let acks = |actions: &[Action]| {
@@ -271,6 +275,8 @@ fn clocks_that_run_apart_are_named_in_every_status() {
             asked_ns,
             job_ns,
             error_ns: 0,
+            parent_ns: 0,
+            here: Whereabouts::default(),
         };
         node.step(asked_ns, Input::Down(time));
     }
@@ -346,12 +352,17 @@ fn time_is_measured_upward_and_told_downward() {
     // A node that does not know yet says so.
     let ask = |from, asked_ns| Input::Up {
         from,
-        message: Up::WhatTime { asked_ns },
+        message: Up::WhatTime {
+            asked_ns,
+            here: Whereabouts::default(),
+        },
     };
     let told = |asked_ns, job_ns, error_ns| Down::Time {
         asked_ns,
         job_ns,
         error_ns,
+        parent_ns: 0,
+        here: Whereabouts::default(),
     };
     assert_eq!(
         node.step(3, ask(ONE, 1)),
@@ -362,7 +373,10 @@ fn time_is_measured_upward_and_told_downward() {
     );
     assert_eq!(
         node.step(100, Input::Tick),
-        [Action::Up(Up::WhatTime { asked_ns: 100 })]
+        [Action::Up(Up::WhatTime {
+            asked_ns: 100,
+            here: Whereabouts::default()
+        })]
     );
     assert_eq!(
         node.step(101, Input::Tick),
@@ -375,7 +389,10 @@ fn time_is_measured_upward_and_told_downward() {
         5000,
         RootInput::Up {
             from: WorldRank(12),
-            message: Up::WhatTime { asked_ns: 100 },
+            message: Up::WhatTime {
+                asked_ns: 100,
+                here: Whereabouts::default(),
+            },
         },
     );
     let message = told(100, 5000, 0);
@@ -388,7 +405,10 @@ fn time_is_measured_upward_and_told_downward() {
     );
     assert_eq!(
         node.step(200, Input::Down(message)),
-        [Action::Up(Up::WhatTime { asked_ns: 200 })],
+        [Action::Up(Up::WhatTime {
+            asked_ns: 200,
+            here: Whereabouts::default()
+        })],
         "the parent is awake: the next round"
     );
     assert_eq!(node.clock().job_ns(150), 5000);

@@ -1,6 +1,7 @@
 //! Promises about commands: where the root lays their cuts, and how long nodes wait for them.
 
 use invivo_proto::control::tree::{Acks, Command, Cut, Down, JobInfo, Order, Partial, Up, Verb};
+use invivo_proto::control::whereabouts::Whereabouts;
 use invivo_proto::ids::{CommandId, WorldRank};
 use invivo_tbon::layout::Layout;
 use invivo_tbon::limits::{COMMAND_NS_PER_LAYER, CUT_AHEAD_NS_PER_LAYER};
@@ -295,6 +296,8 @@ fn gives_up_ns(verb: Verb, knows_time: bool) -> u64 {
             asked_ns: GIVEN_NS,
             job_ns: 3_000_000_000,
             error_ns: 0,
+            parent_ns: 0,
+            here: Whereabouts::default(),
         };
         place.step(GIVEN_NS, Input::Down(time));
     }

@@ -4,6 +4,7 @@ use invivo_proto::control::results::{Coverage, JobStatus};
 use invivo_proto::control::tree::{
     Acks, Command, Down, Ended, JobInfo, Order, Partial, Query, RankEnded, Up, Verb,
 };
+use invivo_proto::control::whereabouts::Whereabouts;
 use invivo_proto::ids::{CommandId, Rank, WaveId, WorldRank};
 use invivo_tbon::layout::{FanIn, Layout, Policy};
 use invivo_tbon::limits::{
@@ -171,6 +172,8 @@ fn a_lost_root_is_reported_once_per_silence() {
         asked_ns: 0,
         job_ns: 0,
         error_ns: 0,
+        parent_ns: 0,
+        here: Whereabouts::default(),
     };
     place.step(heard + SILENCE_NS_MAX - 1, Input::Down(time));
     place.step(

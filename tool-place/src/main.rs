@@ -2,6 +2,7 @@
 #![deny(unsafe_code)]
 
 use clap::Parser;
+use invivo_mpi_link::bell::whereabouts;
 use invivo_mpi_link::clock::{NodeClock, monotonic_ns, ticks};
 use invivo_mpi_link::panics::{PanicGuard, report_panics};
 use invivo_mpi_link::runtime::{self, Exit};
@@ -83,7 +84,9 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
 
     // The first measurement of the clock takes 20 ms; the ranks have their welcome by then.
     let place = Place::new(layout, me, supervisors, NodeClock::start(), now());
-    let mut place = place.ok_or_else(|| format!("process {me} is no place in this layout"))?;
+    let mut place = place
+        .ok_or_else(|| format!("process {me} is no place in this layout"))?
+        .located(whereabouts());
     place.read_time_by(now);
     report_panics(format!("tool place {me}"));
     #[cfg(feature = "test-hooks")]

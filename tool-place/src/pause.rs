@@ -76,6 +76,11 @@ impl Pauses {
         }
     }
 
+    /// Whether no pause, no hold and no command is in force, and none is awaited from the start.
+    pub fn is_at_rest(&self) -> bool {
+        self.begun && self.pause.is_none() && self.hold.is_none() && self.asked.is_none()
+    }
+
     /// The pause in force.
     pub fn status(&self, now_ns: u64) -> Option<PauseStatus> {
         self.pause.map(|pause| PauseStatus {

@@ -21,6 +21,7 @@ mod local_rank;
 mod local_ranks;
 mod pressure;
 mod queries;
+mod rest;
 mod stack_names;
 mod stack_queries;
 mod supervisor_messages;
@@ -52,6 +53,8 @@ use tree_side::{FromTree, TreeSide};
 
 /// Period of the scan of all packets in shared memory: a tenth of the latency bound.
 const LOOK_NS: u64 = LATENCY_NS / 10;
+/// The same while nobody watches: in time for a status that says how far records lag behind.
+const CALM_LOOK_NS: u64 = 5 * LATENCY_NS;
 /// Period of the measurements of the clock's rate.
 const MEASURE_NS: u64 = 1_000_000_000;
 
@@ -68,6 +71,7 @@ pub struct Place {
     /// The root has said how much memory there is for records.
     is_ready: bool,
     looks: Every,
+    calm_looks: Every,
     measurements: Every,
 }
 
@@ -95,6 +99,7 @@ impl Place {
             end: JobEnd::new(now.ns),
             is_ready: false,
             looks: Every::new(LOOK_NS, now.ns),
+            calm_looks: Every::new(CALM_LOOK_NS, now.ns),
             measurements: Every::new(MEASURE_NS, now.ns),
         };
         place.run(now, Input::Local(Up::Hello { ranks }));
@@ -238,7 +243,7 @@ impl Place {
         self.answer(now, answers);
 
         if self.is_ready {
-            let look = self.looks.is_due(now.ns);
+            let look = self.is_time_to_look(now);
             for index in 0..self.local.len() {
                 worked |= self.look_at(now, index, look);
             }
@@ -306,8 +311,12 @@ impl Place {
                 Vec::new()
             }
             Down::Job(job) => self.begin(now, &job),
-            Down::Command(command) => self.command(now, &command),
+            Down::Command(command) => {
+                self.catch_up(now);
+                self.command(now, &command)
+            }
             Down::Query { wave, query } => {
+                self.catch_up(now);
                 let clock = self.tree.clock();
                 let answer =
                     self.queries

@@ -4,6 +4,8 @@ use crate::outgoing::Outgoing;
 use crate::place::Place;
 use crate::time_point::Now;
 use invivo_mpi_link::Transport;
+use invivo_mpi_link::bell;
+use invivo_mpi_link::idle::Pace;
 use invivo_mpi_link::panics::PanicGuard;
 use invivo_mpi_link::runtime::{Exit, Role};
 use invivo_proto::channel::{TAG_DOWN, TAG_PEER, TAG_UP};
@@ -23,6 +25,8 @@ pub struct PlaceRole {
     parent: WorldRank,
     outgoing: Outgoing,
     now: fn() -> Now,
+    /// Packets came in this turn: others may be on their way.
+    has_packets: bool,
 }
 
 impl PlaceRole {
@@ -33,6 +37,7 @@ impl PlaceRole {
             parent,
             outgoing: Outgoing::default(),
             now,
+            has_packets: false,
         }
     }
 }
@@ -53,13 +58,15 @@ impl Role for PlaceRole {
         }
 
         let mut worked = false;
+        self.has_packets = false;
         // Until the root has said how much memory there is for records, packets stay in MPI's
         // buffers.
         if self.place.is_ready() {
             let packets = transport.packets(|from, message| {
                 guard.run(|| self.place.packet(from, message));
             })?;
-            worked |= packets != 0;
+            self.has_packets = packets != 0;
+            worked |= self.has_packets;
         }
 
         // Before queries, so that an answer covers the messages that were sent before the query.
@@ -112,8 +119,10 @@ impl Role for PlaceRole {
 
         // Kept here until the transport accepts them: answers and acknowledgements are sent only
         // once.
+        let mut is_awaited = false;
         for message in self.place.take_up() {
             worked = true;
+            is_awaited |= kind_of_up(&message).is_none();
             // Results have a bounded size, so encoding fails only by a fault of ours; the root
             // reports this place as silent then.
             if let Ok(bytes) = encode(&message) {
@@ -122,6 +131,9 @@ impl Role for PlaceRole {
         }
         self.outgoing
             .send(|kind, bytes| transport.send_latest(self.parent, TAG_UP, kind, bytes.to_vec()))?;
+        if is_awaited {
+            self.place.parent_pid().into_iter().for_each(bell::ring);
+        }
         Ok(worked)
     }
 
@@ -131,6 +143,17 @@ impl Role for PlaceRole {
 
     fn is_shut_down(&self) -> bool {
         self.place.is_over()
+    }
+
+    fn pace(&self) -> Pace {
+        match self.has_packets {
+            true => Pace::Alert,
+            false => self.place.pace((self.now)()),
+        }
+    }
+
+    fn ask_to_be_woken(&mut self) -> bool {
+        self.place.ask_to_be_woken()
     }
 
     fn descriptors(&self) -> Vec<PollFd<'_>> {

@@ -2,6 +2,7 @@ use super::*;
 use invivo_proto::control::encode;
 use invivo_proto::control::results::{Coverage, JobStatus};
 use invivo_proto::control::tree::{Acks, Query};
+use invivo_proto::control::whereabouts::Whereabouts;
 use invivo_proto::ids::WaveId;
 use invivo_tbon::layout::Layout;
 use invivo_tbon::limits::SILENCE_NS_MAX;
@@ -44,7 +45,10 @@ fn it_merges_what_its_places_say_and_adds_itself() {
     );
     assert_eq!(
         branch.take_actions(),
-        [BranchAction::Up(Up::WhatTime { asked_ns: 1 })]
+        [BranchAction::Up(Up::WhatTime {
+            asked_ns: 1,
+            here: Whereabouts::default()
+        })]
     );
     let query = Down::Query {
         wave: WaveId(3),

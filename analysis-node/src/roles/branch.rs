@@ -4,9 +4,11 @@ use super::tree_messages::{at_a_time, send_down, send_up};
 use crate::branch::{Branch, BranchAction};
 use crate::self_stats::SelfStats;
 use invivo_mpi_link::Transport;
+use invivo_mpi_link::idle::Pace;
 use invivo_mpi_link::panics::PanicGuard;
 use invivo_mpi_link::runtime::{Exit, Role};
 use invivo_proto::channel::{TAG_DOWN, TAG_UP};
+use invivo_proto::control::whereabouts::Whereabouts;
 use invivo_proto::ids::WorldRank;
 use invivo_tbon::node::Position;
 use std::time::Duration;
@@ -28,6 +30,12 @@ impl<C: Fn() -> u64> BranchRole<C> {
             branch: Branch::new(now_ns(), position),
             now_ns,
         }
+    }
+
+    /// In a process that runs here.
+    pub fn located(mut self, here: Whereabouts) -> BranchRole<C> {
+        self.branch = self.branch.located(here);
+        self
     }
 
     /// Reads the parent, then the children for as long as the parent takes what follows of it.
@@ -69,8 +77,12 @@ impl<C: Fn() -> u64> BranchRole<C> {
         let acted = !actions.is_empty();
         for action in actions {
             match action {
-                BranchAction::Down(to, message) => send_down(transport, to, &message)?,
-                BranchAction::Up(message) => send_up(transport, self.parent, &message)?,
+                BranchAction::Down(to, message) => {
+                    send_down(transport, to, &message, self.branch.child_pid(to))?;
+                }
+                BranchAction::Up(message) => {
+                    send_up(transport, self.parent, &message, self.branch.parent_pid())?;
+                }
             }
         }
         Ok(acted)
@@ -120,6 +132,10 @@ impl<C: Fn() -> u64> Role for BranchRole<C> {
 
     fn is_shut_down(&self) -> bool {
         self.branch.is_shut_down()
+    }
+
+    fn pace(&self) -> Pace {
+        self.branch.pace((self.now_ns)())
     }
 }
 

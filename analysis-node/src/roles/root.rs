@@ -7,6 +7,7 @@ use crate::root_server::{RootServer, ServerAction};
 use crate::self_stats::SelfStats;
 use invivo_mpi_link::Transport;
 use invivo_mpi_link::clock::monotonic_ns;
+use invivo_mpi_link::idle::Pace;
 use invivo_mpi_link::panics::PanicGuard;
 use invivo_mpi_link::runtime::{Exit, Role};
 use invivo_proto::channel::TAG_UP;
@@ -91,7 +92,9 @@ impl Role for RootRole {
         let acted = !actions.is_empty();
         for action in actions {
             match action {
-                ServerAction::Send(to, message) => send_down(transport, to, &message)?,
+                ServerAction::Send(to, message) => {
+                    send_down(transport, to, &message, self.server.child_pid(to))?;
+                }
                 ServerAction::Page(page) => {
                     // A page that cannot be encoded is a fault of ours: it is left out, and counts
                     // as taken, so that the next one follows.
@@ -124,6 +127,13 @@ impl Role for RootRole {
 
     fn is_shut_down(&self) -> bool {
         self.server.is_shut_down()
+    }
+
+    fn pace(&self) -> Pace {
+        match self.is_reporting || self.is_paging {
+            true => Pace::Alert,
+            false => self.server.pace(monotonic_ns()),
+        }
     }
 
     fn descriptors(&self) -> Vec<PollFd<'_>> {

@@ -1,6 +1,7 @@
 //! Sends messages to children and parent: some replaceable by newer ones, others never lost.
 
 use invivo_mpi_link::Transport;
+use invivo_mpi_link::bell;
 use invivo_mpi_link::credit::CREDITS;
 use invivo_proto::channel::{TAG_DOWN, TAG_UP};
 use invivo_proto::control::encode;
@@ -17,11 +18,12 @@ pub fn at_a_time(senders: usize) -> usize {
 
 /// Sends to a child. Results have a bounded size: what cannot be encoded is a fault that the other
 /// side sees as silence. What a child does not take is counted; it is asked for again, or the child
-/// is named as missing.
+/// is named as missing. `pid` is its process, where it can be woken.
 pub fn send_down<T: Transport>(
     transport: &mut T,
     to: WorldRank,
     message: &Down,
+    pid: Option<u32>,
 ) -> Result<(), T::Error> {
     match encode(message) {
         Ok(bytes) if must_arrive(message) => transport.send_surely(to, TAG_DOWN, bytes),
@@ -29,19 +31,32 @@ pub fn send_down<T: Transport>(
             .send_latest(to, TAG_DOWN, kind_of_down(message), bytes)
             .map(drop),
         Err(_) => Ok(()),
+    }?;
+    wake(pid, kind_of_down(message));
+    Ok(())
+}
+
+/// Wakes the process that a message went to, unless it can wait: what a newer one may replace can.
+fn wake(pid: Option<u32>, kind: Option<u8>) {
+    if let (Some(pid), None) = (pid, kind) {
+        bell::ring(pid);
     }
 }
 
-/// Sends to the parent. Nothing of it is lost, but for what only the newest counts of.
+/// Sends to the parent. Nothing of it is lost, but for what only the newest counts of. `pid` is its
+/// process, where it can be woken.
 pub fn send_up<T: Transport>(
     transport: &mut T,
     to: WorldRank,
     message: &Up,
+    pid: Option<u32>,
 ) -> Result<(), T::Error> {
     // A message with a kind is sent again by itself, so an unsent older one is worthless.
     match (encode(message), kind_of_up(message)) {
         (Ok(bytes), kind @ Some(_)) => transport.send_latest(to, TAG_UP, kind, bytes).map(drop),
         (Ok(bytes), None) => transport.send_surely(to, TAG_UP, bytes),
         (Err(_), _) => Ok(()),
-    }
+    }?;
+    wake(pid, kind_of_up(message));
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! Drains everything that the rank recorded, from within `MPI_Finalize`.
 
 use crate::clock::{monotonic_ns, sleep_us};
+use crate::doorbell;
 use crate::family::*;
 use crate::limits::{DEFINITIONS_POLL_US, DEFINITIONS_WAIT_NS, DRAIN_WAIT_NS};
 use crate::process;
@@ -89,6 +90,7 @@ fn drain() {
     }
     // Last: the place takes the rank for complete then.
     page.phase.store(phase::DRAINED, Ordering::Release);
+    doorbell::ring();
 }
 
 /// The MPI library's `MPI_Finalize` has returned. The thread was in MPI to its end: a pause must

@@ -8,6 +8,7 @@
 use super::location::Location;
 use super::{packet_pool, poll, send_queue};
 use crate::clock::{monotonic_ns, sleep_us};
+use crate::doorbell;
 use crate::limits::{BACK_PRESSURE_WAIT_MAX_NS, BACK_PRESSURE_WAIT_PART, PACKET_POLL_US};
 use core::sync::atomic::{AtomicU64, Ordering};
 use invivo_proto::shm::{back_pressure, recording};
@@ -47,6 +48,8 @@ pub fn next_packet(location: &mut Location, base_time: u64) -> bool {
         && waited < left
         && recording::is_on(location.control.recording.load(Ordering::Relaxed))
     {
+        // Each time: it may have gone to rest again.
+        doorbell::ring();
         sleep_us(PACKET_POLL_US);
         poll::poll_for_packet(location);
         opened = packet_pool::open(location, base_time);

@@ -2,7 +2,7 @@
 
 use super::location::{Location, add};
 use super::send_queue::{leave_for_place, send};
-use crate::process;
+use crate::{doorbell, process};
 use core::sync::atomic::{Ordering, fence};
 use invivo_proto::shm::owner;
 
@@ -68,6 +68,7 @@ pub fn close(location: &mut Location) {
     if taken_already || !location.may_call_mpi() || !send(location, slot, written) {
         leave_for_place(slot, owner::RANK);
     }
+    doorbell::ring_if_short();
 }
 
 /// Leaves the open packet of a thread that ends, and makes no calls of its own any more, to the
@@ -83,6 +84,7 @@ pub fn leave_behind(location: &mut Location) {
     slot.last_time
         .store(location.encoder.time(), Ordering::Relaxed);
     leave_for_place(slot, owner::RANK);
+    doorbell::ring_if_short();
 }
 
 /// Leaves every packet that is still open to the place: those of threads that have stopped calling.

@@ -3,6 +3,7 @@
 
 use super::location::Location;
 use crate::clock::{monotonic_ns, sleep_us};
+use crate::doorbell;
 use crate::family::{Request, STATUS_IGNORE, SUCCESS};
 use crate::limits::{PACKET_POLL_US, SEND_MISSES_MAX};
 use crate::process;
@@ -150,6 +151,7 @@ pub fn drain(bound_ns: u64) -> bool {
         if empty || monotonic_ns() - started > bound_ns {
             return empty;
         }
+        doorbell::ring();
         sleep_us(PACKET_POLL_US);
     }
 }

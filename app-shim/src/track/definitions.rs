@@ -4,6 +4,7 @@
 //! Definitions are not dropped: those that the ring has no room for wait in a queue of ours until
 //! the next chance.
 
+use crate::doorbell;
 use crate::limits::DEFINITION_BYTES;
 use crate::process;
 use crate::spin_lock::SpinLock;
@@ -60,6 +61,7 @@ fn drain(queue: &mut VecDeque<Vec<u8>>) {
     let Some(page) = process::page() else { return };
     while let Some(entry) = queue.front() {
         if !push(&page.ring, entry) {
+            doorbell::ring();
             return;
         }
         queue.pop_front();

@@ -8,6 +8,7 @@ use super::results::{Coverage, FunctionTable, Group, JobStatus, Matrix, Messages
 use super::stacks::{Chosen, Stacks};
 use super::strategy::Strategy;
 use super::timeline::{Timeline, TimelinePosition};
+use super::whereabouts::Whereabouts;
 use crate::ids::{CommId, CommandId, LocationId, Rank, WaveId, WorldRank};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -39,6 +40,10 @@ pub enum Down {
         job_ns: u64,
         /// How far that may be off, in ns.
         error_ns: u64,
+        /// The parent's own clock at the same moment, in ns: of use to a child that has the same.
+        parent_ns: u64,
+        /// Where the parent runs.
+        here: Whereabouts,
     },
     /// The answer to [`Up::WantGroups`]; for those that asked alone.
     Groups(BTreeMap<CommId, Group>),
@@ -90,6 +95,8 @@ pub enum Up {
     WhatTime {
         /// The child's own clock when it asked, in ns.
         asked_ns: u64,
+        /// Where the child runs.
+        here: Whereabouts,
     },
     /// A rank ended otherwise than through `MPI_Finalize`; its supervisor holds the job's end back.
     RankEnded(RankEnded),

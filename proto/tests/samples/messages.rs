@@ -1,10 +1,10 @@
 //! An example of every message between processes of one release.
 
-use super::Sample;
 use super::buffers::{buffers, cursor, location, position, records, strategy, timeline};
 use super::hang::{diagnosis, hang, seen};
 use super::results::{coverage, functions, group, matrix, of_messages, status};
 use super::stacks::{chosen, module, named, stacks, walked};
+use super::{Sample, whereabouts};
 use invivo_proto::control;
 use invivo_proto::control::analyses::{
     AnalysesStatus, Analysis, AnalysisSet, AnalysisStatus, Gaps,
@@ -160,6 +160,8 @@ pub fn downs() -> Vec<Down> {
             asked_ns: 1_000_000,
             job_ns: 5_000_000_000,
             error_ns: 800,
+            parent_ns: 4_000_000_000,
+            here: whereabouts(),
         },
         Down::Groups([(CommId::WORLD, group())].into()),
         Down::Release,
@@ -212,6 +214,7 @@ pub fn ups() -> Vec<Up> {
         }]),
         Up::WhatTime {
             asked_ns: 1_000_000,
+            here: whereabouts(),
         },
         Up::RankEnded(ended()),
         Up::Drained,

@@ -9,6 +9,7 @@ pub mod messages;
 pub mod results;
 pub mod stacks;
 
+use invivo_proto::control::whereabouts::Whereabouts;
 use invivo_proto::definition::{Definition, Run, Runs};
 use invivo_proto::ids::*;
 use invivo_proto::packet::{HEADER_BYTES, Header, Losses};
@@ -280,4 +281,14 @@ pub fn lasting() -> Vec<Sample> {
 /// Everything, as files.
 pub fn all() -> Vec<Sample> {
     [lasting(), messages::control()].concat()
+}
+
+/// Where a process runs.
+pub fn whereabouts() -> Whereabouts {
+    Whereabouts {
+        system: 0x0123_4567_89ab_cdef_0123_4567_89ab_cdef,
+        time_space: 4_026_531_834,
+        pid_space: 4_026_531_836,
+        pid: 4711,
+    }
 }

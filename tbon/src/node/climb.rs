@@ -59,11 +59,17 @@ impl<M: Merge> Node<M> {
                     self.garbage(member);
                 }
             }
-            Up::WhatTime { asked_ns } => {
+            Up::WhatTime { asked_ns, here } => {
+                self.members.get_mut(member).here = here;
+                if !self.here.shares_clock(&here) {
+                    self.alertness.answered_time(now_ns);
+                }
                 let time = Down::Time {
                     asked_ns,
                     job_ns: self.clock.job_ns(now_ns),
                     error_ns: self.clock.error_ns(now_ns),
+                    parent_ns: now_ns,
+                    here: self.here,
                 };
                 out.push(self.to_member(member, time));
             }

@@ -13,14 +13,22 @@ impl<M: Merge> Node<M> {
     /// Handles a message of the parent.
     pub(super) fn descend(&mut self, now_ns: u64, message: Down, out: &mut Vec<Action>) {
         let mut for_all = true;
+        self.alertness.hear(now_ns, &message);
         match &message {
             // These two come from the parent itself and do not prove that the root is alive.
             Down::Time {
                 asked_ns,
                 job_ns,
                 error_ns,
+                parent_ns,
+                here,
             } => {
-                let known = self.clock.answered(now_ns, *asked_ns, *job_ns, *error_ns);
+                self.above = *here;
+                let clock = &mut self.clock;
+                let known = match self.here.shares_clock(here) {
+                    true => clock.shared(now_ns, *asked_ns, *parent_ns, *job_ns, *error_ns),
+                    false => clock.answered(now_ns, *asked_ns, *job_ns, *error_ns),
+                };
                 self.ignored.late += u64::from(!known);
                 return;
             }

@@ -64,7 +64,7 @@ pub fn up(message: &Up) -> String {
         ),
         Up::Groups(groups) => format!("Groups {}", groups.len()),
         Up::WantGroups(ids) => format!("WantGroups {}", ids.len()),
-        Up::WhatTime { asked_ns } => format!("WhatTime at {asked_ns}"),
+        Up::WhatTime { asked_ns, .. } => format!("WhatTime at {asked_ns}"),
         Up::RankEnded(ended) => format!("RankEnded {} {:?}", ended.rank, ended.how),
         Up::Drained => "Drained".into(),
     }

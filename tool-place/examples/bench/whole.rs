@@ -9,6 +9,7 @@ use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::encode;
 use invivo_proto::control::results::Coverage;
 use invivo_proto::control::tree::{Down, JobInfo, Partial, Query, Up};
+use invivo_proto::control::whereabouts::Whereabouts;
 use invivo_proto::ids::{WaveId, WorldRank};
 use invivo_tbon::layout::{FanIn, Layout, Policy};
 use invivo_tool_place::place::Place;
@@ -84,13 +85,15 @@ impl Whole {
         self.place.step(self.now);
         let mut said = self.place.take_up();
         said.retain(|up| {
-            let Up::WhatTime { asked_ns } = *up else {
+            let Up::WhatTime { asked_ns, .. } = *up else {
                 return true;
             };
             let time = Down::Time {
                 asked_ns,
                 job_ns: asked_ns + AHEAD,
                 error_ns: 0,
+                parent_ns: 0,
+                here: Whereabouts::default(),
             };
             self.down(&time).is_err()
         });

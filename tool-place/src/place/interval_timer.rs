@@ -21,6 +21,16 @@ impl Every {
         }
         is_due
     }
+
+    /// It was done, for another reason.
+    pub fn done(&mut self, now_ns: u64) {
+        self.last_ns = now_ns;
+    }
+
+    /// How long ago it was done.
+    pub fn since_ns(&self, now_ns: u64) -> u64 {
+        now_ns.saturating_sub(self.last_ns)
+    }
 }
 
 #[cfg(test)]
@@ -32,5 +42,7 @@ mod tests {
         let mut every = Every::new(10, 100);
         let due = [105, 110, 115, 119, 125, 136].map(|now_ns| every.is_due(now_ns));
         assert_eq!(due, [false, true, false, false, true, true]);
+        every.done(140);
+        assert!(every.since_ns(149) == 9 && !every.is_due(149) && every.is_due(150));
     }
 }

@@ -66,6 +66,13 @@ impl JobEnd {
         is_due
     }
 
+    /// Whether something is to be done in time: a rank has died, the root is lost, or the ranks are
+    /// through and that is not reported yet.
+    pub fn is_pressing(&self, are_through: bool) -> bool {
+        let is_unsaid = are_through && !self.drained;
+        is_unsaid || self.abnormal || self.root_lost_ns.is_some() || self.exit.is_some()
+    }
+
     /// A rank died: the launcher ends the job, and nobody can finalise MPI any more.
     pub fn rank_died(&mut self) {
         self.abnormal = true;

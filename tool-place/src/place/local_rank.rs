@@ -5,6 +5,7 @@ use crate::notes::Trouble;
 use crate::process::Process;
 use crate::rank::{Eagerness, Feed, RankRecords};
 use crate::time_point::Now;
+use invivo_mpi_link::bell;
 use invivo_proto::control::results::RankState;
 use invivo_proto::control::tree::Ended;
 use invivo_proto::ids::Rank;
@@ -45,6 +46,8 @@ pub struct LocalRank {
     pub ended: Option<Ended>,
     /// Its supervisor holds the job's end back.
     pub lingers: bool,
+    /// It can wake this process.
+    pub rings: bool,
     process: Process,
     /// The kernel kills it with its supervisor, which is gone, but only a moment later: no longer
     /// than until then.
@@ -58,6 +61,7 @@ impl LocalRank {
             life: Life::Absent,
             ended: None,
             lingers: false,
+            rings: false,
             process: Process::default(),
             orphan_until_ns: 0,
         }
@@ -72,6 +76,7 @@ impl LocalRank {
         self.records.attach(memory);
         self.life = Life::Alive;
         self.process = Process::of(pid);
+        self.rings = bell::can_ring(pid);
     }
 
     /// Its supervisor is gone. The kernel kills a rank with its supervisor, behind whose end it may

@@ -408,6 +408,7 @@ mod held;
 mod kept;
 mod messages;
 mod recorded;
+mod rest;
 mod stacks;
 mod switches;
 mod timeline;

@@ -3,6 +3,7 @@
 use crate::time_point::Now;
 use invivo_analysis::merge::Mismatch;
 use invivo_proto::control::tree::{Down, Partial, Up};
+use invivo_proto::control::whereabouts::Whereabouts;
 use invivo_tbon::job_time::JobClock;
 use invivo_tbon::node::{Action, Input, Node, Position};
 
@@ -29,6 +30,29 @@ impl TreeSide {
             node: Node::new(now.ns, position, invivo_analysis::merge::merge as MergeFn),
             up: Vec::new(),
         }
+    }
+
+    /// In a process that runs here, of which the parent is told.
+    pub fn located(self, here: Whereabouts) -> TreeSide {
+        TreeSide {
+            node: self.node.located(here),
+            ..self
+        }
+    }
+
+    /// Whether something is under way in the tree, or came lately.
+    pub fn is_alert(&self, now: Now) -> bool {
+        self.node.is_alert(now.ns)
+    }
+
+    /// Whether the parent can wake this process.
+    pub fn is_woken_by_all(&self) -> bool {
+        self.node.is_woken_by_all()
+    }
+
+    /// The parent's process, where it can be woken from here.
+    pub fn parent_pid(&self) -> Option<u32> {
+        self.node.parent_pid()
     }
 
     /// The job's clock, as well as it is known.

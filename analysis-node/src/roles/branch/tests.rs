@@ -4,6 +4,7 @@ use super::*;
 use invivo_mpi_link::Message;
 use invivo_mpi_link::credit::{Account, CREDITS, PASSED_ON_MAX, Received};
 use invivo_proto::control::tree::{Ended, RankEnded, Up};
+use invivo_proto::control::whereabouts::Whereabouts;
 use invivo_proto::control::{decode, encode};
 use invivo_proto::ids::Rank;
 use invivo_tbon::layout::Layout;
@@ -231,7 +232,13 @@ fn a_child_that_goes_on_talking_keeps_nobody_waiting() {
     let (mut scene, mut role) = Scene::new();
     let busy = scene.children[0];
     for asked_ns in 0..100_000 {
-        scene.say(busy, &Up::WhatTime { asked_ns });
+        scene.say(
+            busy,
+            &Up::WhatTime {
+                asked_ns,
+                here: Whereabouts::default(),
+            },
+        );
     }
     scene.children_go_on();
     let parent = scene.parent;
@@ -244,7 +251,7 @@ fn a_child_that_goes_on_talking_keeps_nobody_waiting() {
     // The node's own word has gone out.
     assert!(matches!(
         scene.hear(parent),
-        Some(Up::WhatTime { asked_ns: 1 })
+        Some(Up::WhatTime { asked_ns: 1, .. })
     ));
     assert!(scene.read > CREDITS as usize);
 }

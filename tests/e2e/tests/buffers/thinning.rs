@@ -13,10 +13,9 @@ use serde_json::Value;
 /// Levels of samples: level n has the ordinals divisible by 2^n and no higher power; the last has
 /// all that are left.
 const LEVELS: u32 = 16;
-/// The error of a mark of the cap, which is in job time. Job time moves where a clock is measured
-/// again, by up to some rests of a millisecond where ranks take all cores: a parent that rests
-/// answers late.
-const MARK_TOLERANCE_NS: u64 = 5_000_000;
+/// The error of a mark of the cap, which is in job time: ticks are converted by a rate that is
+/// measured again and again. Processes of one node have one clock: job time itself is exact.
+const MARK_TOLERANCE_NS: u64 = 100_000;
 
 /// The level of a sample.
 fn level(ordinal: u64) -> u32 {

@@ -9,6 +9,7 @@ use crate::merge::SimMerge;
 use crate::nonsense::Nonsense;
 use crate::place::{Moment, Reply, SimPlace};
 use crate::plant::Plant;
+use invivo_proto::control::whereabouts::Whereabouts;
 use invivo_proto::ids::WorldRank;
 use invivo_proto::record::Call;
 use invivo_tbon::layout::Layout;
@@ -68,11 +69,16 @@ impl Process {
         let place = position
             .local
             .map(|_| SimPlace::new(case, layout, world, &clock));
+        let here = Whereabouts {
+            system: u128::from(host) + 1,
+            time_space: 1,
+            ..Whereabouts::default()
+        };
         let now = clock.local(0);
         let machine = if world == layout.root() {
-            Machine::Root(Root::new(now, position, merge))
+            Machine::Root(Root::new(now, position, merge).located(here))
         } else {
-            Machine::Node(Node::new(now, position, merge))
+            Machine::Node(Node::new(now, position, merge).located(here))
         };
 
         Process {

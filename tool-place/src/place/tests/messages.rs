@@ -4,6 +4,7 @@ use super::*;
 use invivo_proto::control::decode;
 use invivo_proto::control::peer::Endpoints;
 use invivo_proto::control::results::Messages;
+use invivo_proto::control::whereabouts::Whereabouts;
 use invivo_proto::record::RecordKind;
 
 fn call(kind: RecordKind, peer: i32, begin_ms: u64, end_ms: u64) -> Call {
@@ -229,6 +230,8 @@ fn messages_wait_for_job_time() {
             asked_ns,
             job_ns: job(0) + asked_ns + (now_ns - asked_ns) / 2 - START_NS,
             error_ns: 0,
+            parent_ns: 0,
+            here: Whereabouts::default(),
         });
         scene.step(1);
         assert!(

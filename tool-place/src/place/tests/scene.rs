@@ -3,6 +3,7 @@
 use super::*;
 use invivo_mpi_link::clock::Reading;
 use invivo_proto::control::analyses::AnalysisSet;
+use invivo_proto::control::whereabouts::Whereabouts;
 use rustix::net::{
     AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
     SocketFlags, SocketType, connect, sendmsg, socket_with,
@@ -119,7 +120,7 @@ impl Scene {
         let mut said = self.place.take_up();
         let mut asked = None;
         said.retain(|up| {
-            if let Up::WhatTime { asked_ns } = up {
+            if let Up::WhatTime { asked_ns, .. } = up {
                 asked = Some(*asked_ns);
             }
             !matches!(up, Up::WhatTime { .. })
@@ -131,6 +132,8 @@ impl Scene {
                 asked_ns,
                 job_ns,
                 error_ns: 0,
+                parent_ns: 0,
+                here: Whereabouts::default(),
             });
         }
         said

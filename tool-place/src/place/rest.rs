@@ -1,0 +1,108 @@
+//! When a place may rest for long, what wakes it then, and what it has to catch up with afterwards.
+//!
+//! A calm place looks at shared memory twice a second instead of a hundred times. Its ranks wake it
+//! when packets wait, so that no burst has to find room while it rests.
+
+use super::Place;
+use super::local_rank::Life;
+use crate::rank::Eagerness;
+use crate::time_point::{LATENCY_NS, Now};
+use invivo_mpi_link::idle::{Pace, REST_CALM, REST_UNREACHED};
+use invivo_proto::control::analyses::Analysis;
+use invivo_proto::control::whereabouts::Whereabouts;
+use rustix::process::getpid;
+use std::sync::atomic::{Ordering, fence};
+
+impl Place {
+    /// In a process that runs here, of which the parent is told.
+    #[must_use]
+    pub fn located(mut self, here: Whereabouts) -> Place {
+        self.tree = self.tree.located(here);
+        self
+    }
+
+    /// How the place may rest.
+    pub fn pace(&self, now: Now) -> Pace {
+        if self.is_alert(now) {
+            return Pace::Alert;
+        }
+        // Other places ring at nobody with what their ranks sent to ours.
+        let has_peers = self
+            .local
+            .feed
+            .analyses
+            .switches
+            .on()
+            .contains(Analysis::Messages)
+            && self.local.layout.places() > 1;
+        match self.tree.is_woken_by_all() && !has_peers {
+            true => Pace::Calm(REST_CALM),
+            false => Pace::Calm(REST_UNREACHED),
+        }
+    }
+
+    /// Whether something has to be done in time, or one of the ranks cannot wake this process.
+    fn is_alert(&self, now: Now) -> bool {
+        let is_quiet = |life| matches!(life, Life::Alive | Life::Finished);
+        !self.is_ready
+            || self.tree.is_alert(now)
+            || !self.commands.pauses.is_at_rest()
+            || self.end.is_pressing(self.local.are_through(false))
+            || self.groups.is_wanting()
+            || self.local.feed.is_lost
+            || !self
+                .local
+                .ranks
+                .iter()
+                .all(|one| is_quiet(one.life) && one.rings)
+    }
+
+    /// The parent's process, where it can be woken from here.
+    pub fn parent_pid(&self) -> Option<u32> {
+        self.tree.parent_pid()
+    }
+
+    /// Asks the ranks to wake this process when packets wait. Whether one of them had to be asked.
+    pub fn ask_to_be_woken(&mut self) -> bool {
+        let own = getpid().as_raw_pid().cast_unsigned();
+        let mut asked = false;
+        for memory in self.local.ranks.iter().filter_map(|one| one.memory()) {
+            let bell = &memory.page().control.bell;
+            // The look first: the line is one that the rank reads at each call.
+            if bell.load(Ordering::Relaxed) != own {
+                bell.store(own, Ordering::Relaxed);
+                asked = true;
+            }
+        }
+        // Whoever does not see the bell yet has its packets seen by the look that follows.
+        fence(Ordering::SeqCst);
+        asked
+    }
+
+    /// Whether the ranks' shared memory is to be looked through now.
+    pub(super) fn is_time_to_look(&mut self, now: Now) -> bool {
+        if self.is_alert(now) {
+            return self.looks.is_due(now.ns);
+        }
+        let is_due = self.calm_looks.is_due(now.ns);
+        if is_due {
+            self.looks.done(now.ns);
+        }
+        is_due
+    }
+
+    /// Takes what was recorded while the place rested: an answer is as late as the latency bound
+    /// at most.
+    pub(super) fn catch_up(&mut self, now: Now) {
+        if !self.is_ready || self.is_over() || self.looks.since_ns(now.ns) < LATENCY_NS {
+            return;
+        }
+        self.looks.done(now.ns);
+        for one in &mut self.local.ranks {
+            if one.life == Life::Alive {
+                let feed = &mut self.local.feed;
+                one.records.peek(now.ns, now.ticks, Eagerness::Now, feed);
+            }
+        }
+    }
+}
