@@ -12,6 +12,7 @@
 //! operation that was cancelled receives nothing.
 
 use crate::moments;
+use crate::sums::Sums;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -46,7 +47,34 @@ struct OfRank {
     rank: Rank,
     /// By region: the row's number plus one, 0 for none.
     index: Vec<u32>,
-    rows: Vec<(RegionId, FunctionStats)>,
+    rows: Vec<Row>,
+}
+
+/// One function on one rank.
+#[derive(Clone, Debug)]
+struct Row {
+    region: RegionId,
+    time: Sums,
+    bytes_out: u64,
+    bytes_in: u64,
+    clipped: u64,
+}
+
+impl Row {
+    fn stats(&self, rank: Rank) -> FunctionStats {
+        FunctionStats {
+            time: self.time.moments(rank),
+            bytes_out: self.bytes_out,
+            bytes_in: self.bytes_in,
+            clipped: self.clipped,
+        }
+    }
+
+    #[inline(always)]
+    fn add_bytes(&mut self, bytes_out: u64, bytes_in: u64) {
+        self.bytes_out = self.bytes_out.saturating_add(bytes_out);
+        self.bytes_in = self.bytes_in.saturating_add(bytes_in);
+    }
 }
 
 impl Functions {
@@ -64,10 +92,10 @@ impl Functions {
         let of_rank = self.of_rank(rank);
         // The time belongs to the call that was made, the bytes of its parts to their own regions.
         let row = of_rank.row(call.facts.region);
-        moments::insert(&mut row.time, duration_ns, rank);
+        row.time.add(duration_ns, rank);
         row.clipped += u64::from(clipped);
         let (bytes_out, bytes_in) = bytes(&call.facts);
-        add_bytes(row, bytes_out, bytes_in);
+        row.add_bytes(bytes_out, bytes_in);
         of_rank.parts(parts);
     }
 
@@ -91,9 +119,10 @@ impl Functions {
 
         let mut by_rank = Vec::new();
         for of_rank in &self.ranks {
-            for (region, stats) in &of_rank.rows {
-                add(&mut table.rows, *region, stats);
-                by_rank.push(((of_rank.rank, *region), *stats));
+            for row in &of_rank.rows {
+                let stats = row.stats(of_rank.rank);
+                add(&mut table.rows, row.region, &stats);
+                by_rank.push(((of_rank.rank, row.region), stats));
             }
         }
 
@@ -137,13 +166,13 @@ impl Functions {
 
 impl OfRank {
     #[inline(always)]
-    fn row(&mut self, region: RegionId) -> &mut FunctionStats {
+    fn row(&mut self, region: RegionId) -> &mut Row {
         let at = match self.index.get(usize::from(region.0)) {
             // Numbers are stored plus one, so that a new index filled with zeros is empty.
             Some(&number) if number != 0 => number as usize - 1,
             _ => self.new_row(region),
         };
-        &mut self.rows[at].1
+        &mut self.rows[at]
     }
 
     #[cold]
@@ -152,7 +181,13 @@ impl OfRank {
         if self.index.len() <= at {
             self.index.resize(at + 1, 0);
         }
-        self.rows.push((region, NO_CALLS));
+        self.rows.push(Row {
+            region,
+            time: Sums::default(),
+            bytes_out: 0,
+            bytes_in: 0,
+            clipped: 0,
+        });
         self.index[at] = self.rows.len() as u32;
         self.rows.len() - 1
     }
@@ -162,7 +197,7 @@ impl OfRank {
         for part in parts {
             let (bytes_out, bytes_in) = bytes(&part.facts);
             if bytes_out | bytes_in != 0 {
-                add_bytes(self.row(part.facts.region), bytes_out, bytes_in);
+                self.row(part.facts.region).add_bytes(bytes_out, bytes_in);
             }
         }
     }
@@ -184,17 +219,12 @@ fn bytes(facts: &Facts) -> (u64, u64) {
     }
 }
 
-#[inline(always)]
-fn add_bytes(row: &mut FunctionStats, bytes_out: u64, bytes_in: u64) {
-    row.bytes_out = row.bytes_out.saturating_add(bytes_out);
-    row.bytes_in = row.bytes_in.saturating_add(bytes_in);
-}
-
 /// Adds `stats` to the row of that key.
 fn add<K: Ord>(rows: &mut BTreeMap<K, FunctionStats>, key: K, stats: &FunctionStats) {
     let row = rows.entry(key).or_insert(NO_CALLS);
     moments::merge(&mut row.time, &stats.time);
-    add_bytes(row, stats.bytes_out, stats.bytes_in);
+    row.bytes_out = row.bytes_out.saturating_add(stats.bytes_out);
+    row.bytes_in = row.bytes_in.saturating_add(stats.bytes_in);
     row.clipped = row.clipped.saturating_add(stats.clipped);
 }
 

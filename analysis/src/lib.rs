@@ -28,6 +28,7 @@ pub mod pauses;
 pub mod records;
 pub mod stacks;
 pub mod status;
+mod sums;
 pub mod switches;
 #[cfg(test)]
 mod testing;

@@ -3,7 +3,9 @@
 //! Senders and receivers are counted apart, in blocks of neighbouring ranks.
 //!
 //! Leaf state: for each (rank, communicator as the rank numbers it, peer as the communicator
-//! numbers it) the messages and bytes of both directions, in a hash table. A message counts as sent
+//! numbers it) the messages and bytes of both directions, in rows that a hash table finds. A small
+//! table in front of it holds the rows met last: records come in packets of one rank, which speaks
+//! with few others at a time. A message counts as sent
 //! when it is posted (`Send`, `PostSend`), as received when it has come (`Recv`, `CompletedRecv`);
 //! either may be a call or a part of one. Special peers are no ranks, and nothing moves between a
 //! rank and `MPI_PROC_NULL`: negative peers have no cell.
@@ -24,7 +26,7 @@ use invivo_proto::mpi::peer;
 use invivo_proto::record::{Call, Facts, Part, RecordKind};
 use rustc_hash::FxBuildHasher;
 
-/// Cells of one place's matrix: 13 MB of memory. What goes to further pairs is counted as not
+/// Cells of one place's matrix: 11 MB of memory. What goes to further pairs is counted as not
 /// resolved.
 pub const CELLS_MAX: usize = 1 << 17;
 /// Rows and columns of a matrix, whatever was asked for: 13 MB where every cell has traffic and
@@ -34,18 +36,55 @@ pub const SIDE_MAX: u32 = 512;
 /// The matrix of the ranks below one place.
 #[derive(Clone, Debug, Default)]
 pub struct MatrixLeaf {
-    cells: HashMap<Cell, Directions, FxBuildHasher>,
+    cells: Vec<(Cell, Directions)>,
+    /// Where in `cells` each stands.
+    index: HashMap<Cell, u32, FxBuildHasher>,
+    recent: Recent,
     communicators: Communicators,
 }
 
-// What the memory in the comment above is computed from: a table of 2^18 buckets and a byte each.
+// What the memory in the comment above is computed from: 2^17 cells, and a table of 2^18 buckets
+// and a byte each.
 const _: () = assert!(size_of::<(Cell, Directions)>() == 48);
+const _: () = assert!(size_of::<(Cell, u32)>() == 16);
+
+/// The cells met last, by the lowest bits of their peers; a cell that is not there may still be in
+/// the matrix.
+#[derive(Clone, Debug)]
+struct Recent([(Cell, u32); RECENT]);
+
+/// 1 KiB, of a first cache level that decoding and storing use as well; ranks that speak with more
+/// others at a time are rare.
+const RECENT: usize = 64;
+
+impl Default for Recent {
+    fn default() -> Recent {
+        Recent([(Cell::NONE, 0); RECENT])
+    }
+}
+
+impl Recent {
+    #[inline(always)]
+    fn slot(at: &Cell) -> usize {
+        // Communicators of two, of which a rank may have many, have the same peers.
+        (at.peer as u32).wrapping_add(at.comm.0.wrapping_mul(5)) as usize % RECENT
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Cell {
     rank: Rank,
     comm: CommLocal,
     peer: i32,
+}
+
+impl Cell {
+    /// No message's.
+    const NONE: Cell = Cell {
+        rank: Rank(u32::MAX),
+        comm: CommLocal::NONE,
+        peer: peer::NONE,
+    };
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -98,7 +137,9 @@ impl MatrixLeaf {
 
     /// Forgets all traffic; what is known about communicators stays.
     pub fn reset(&mut self) {
-        self.cells = HashMap::default();
+        self.cells = Vec::new();
+        self.index = HashMap::default();
+        self.recent = Recent::default();
     }
 
     #[inline(always)]
@@ -127,28 +168,39 @@ impl MatrixLeaf {
 
     #[inline(always)]
     fn cell(&mut self, at: Cell) -> &mut Directions {
-        // Two look-ups for a new pair only; nearly all traffic goes to known pairs.
-        let at = if self.cells.contains_key(&at) {
-            at
-        } else {
-            self.new_cell(at)
+        let (cell, index) = self.recent.0[Recent::slot(&at)];
+        let index = if cell == at { index } else { self.find(at) };
+        &mut self.cells[index as usize].1
+    }
+
+    #[inline(never)]
+    fn find(&mut self, at: Cell) -> u32 {
+        let index = match self.index.get(&at) {
+            Some(&index) => index,
+            None => self.new_cell(at),
         };
-        self.cells.entry(at).or_default()
+        self.recent.0[Recent::slot(&at)] = (at, index);
+        index
     }
 
     /// A full table still counts what it has cells for; the rest of a rank shares one cell.
     #[cold]
-    fn new_cell(&mut self, at: Cell) -> Cell {
-        if self.cells.len() < CELLS_MAX {
+    fn new_cell(&mut self, at: Cell) -> u32 {
+        let at = if self.index.len() < CELLS_MAX {
             self.communicators.meet(at.rank, at.comm, at.peer);
-            return at;
-        }
-        Cell {
-            // No definition ever resolves this key, so its traffic is reported as unresolved.
-            comm: CommLocal::NONE,
-            peer: peer::NONE,
-            ..at
-        }
+            at
+        } else {
+            Cell {
+                // No definition ever resolves this key, so its traffic is reported as unresolved.
+                comm: CommLocal::NONE,
+                peer: peer::NONE,
+                ..at
+            }
+        };
+        *self.index.entry(at).or_insert_with(|| {
+            self.cells.push((at, Directions::default()));
+            self.cells.len() as u32 - 1
+        })
     }
 
     /// The matrix so far of a world of `ranks` ranks, in at most `side_max` rows and columns

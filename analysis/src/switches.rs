@@ -129,21 +129,20 @@ impl Switches {
         self.apply_while(|planned| planned.job_ns < job_ns);
     }
 
-    /// What of a call from `begin` to `end` each analysis gets.
-    #[inline]
-    pub fn judge(&mut self, begin: u64, end: u64) -> Share {
-        // The hot path: two comparisons for a call between two changes.
-        if begin >= self.plain.0 && end <= self.plain.1 {
-            return Share {
-                on: self.on,
-                from: [0; ANALYSES],
-            };
-        }
-        self.judge_slowly(end)
+    /// Which analyses get a call from `begin` to `end` whole, where no switch is near; else
+    /// [`Switches::judge`] knows.
+    #[inline(always)]
+    pub fn plain(&self, begin: u64, end: u64) -> Option<AnalysisSet> {
+        // Two comparisons for a call between two changes, which nearly every call is.
+        (begin >= self.plain.0 && end <= self.plain.1).then_some(self.on)
     }
 
-    #[cold]
-    fn judge_slowly(&mut self, end: u64) -> Share {
+    /// What of a call from `begin` to `end` each analysis gets.
+    pub fn judge(&mut self, begin: u64, end: u64) -> Share {
+        if let Some(on) = self.plain(begin, end) {
+            let from = [0; ANALYSES];
+            return Share { on, from };
+        }
         self.apply_while(|planned| planned.ticks < end);
         // Strict: a call that ends where a change lies is before it. The oldest holds for all
         // before it.

@@ -254,6 +254,24 @@ impl Context {
 /// Bytes of a number without its leading zeros: none of 0.
 #[inline(always)]
 pub(crate) fn bytes_of(number: u64) -> usize {
-    // 64 bits and 7 to round up to whole bytes, without a branch; 0 takes none.
-    (71 - number.leading_zeros() as usize) >> 3
+    // The lowest bit of the number turned round lies in its highest byte: without a branch, and by
+    // an instruction that is fast on every processor (counting leading zeros is not, unless one is
+    // asked for that older ones do not have).
+    let zeros = (number.swap_bytes() | 1 << 63).trailing_zeros() as usize >> 3;
+    8 - zeros - usize::from(number == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_number_has_the_bytes_that_are_not_leading_zeros(number: u64, shift in 0u32..65) {
+            let number = number.checked_shr(shift).unwrap_or(0);
+            let naive = number.to_be_bytes().into_iter().skip_while(|byte| *byte == 0).count();
+            prop_assert_eq!(bytes_of(number), naive);
+        }
+    }
 }

@@ -261,7 +261,6 @@ impl OneSink<'_> {
     pub fn call(&mut self, call: &Call, parts: &[Part], clipped: bool) {
         let analyses = &mut *self.analyses;
         let begin = call.end.saturating_sub(call.duration);
-        let share = analyses.switches.judge(begin, call.end);
         let of_rank = &mut analyses.ranks[self.index];
         // Without the time that the rank was paused by us.
         let net = of_rank.pauses.net(begin, call.end);
@@ -277,15 +276,30 @@ impl OneSink<'_> {
         if !initialises {
             of_rank.mpi_ns = of_rank.mpi_ns.saturating_add(duration_ns);
         }
-        if share.on.contains(Analysis::Functions) {
-            let from = share.from[Analysis::Functions as usize];
+        let Some(on) = analyses.switches.plain(begin, call.end) else {
+            return self.call_near_switch(call, parts, duration_ns, clipped);
+        };
+        if on.contains(Analysis::Functions) {
+            analyses
+                .functions
+                .record(self.rank, call, parts, duration_ns, clipped);
+        }
+        if on.contains(Analysis::Matrix) {
+            analyses.matrix.record(self.rank, call, parts);
+        }
+    }
+
+    /// The same of a call that a switch may have cut: what lies before counts for nothing.
+    #[cold]
+    fn call_near_switch(&mut self, call: &Call, parts: &[Part], duration_ns: u64, clipped: bool) {
+        let analyses = &mut *self.analyses;
+        let begin = call.end.saturating_sub(call.duration);
+        let Share { on, from } = analyses.switches.judge(begin, call.end);
+        if on.contains(Analysis::Functions) {
+            let from = from[Analysis::Functions as usize];
             let (duration_ns, clipped) = if from > begin {
-                (
-                    analyses
-                        .clock
-                        .duration_ns(of_rank.pauses.net(from, call.end).ticks),
-                    true,
-                )
+                let behind = analyses.ranks[self.index].pauses.net(from, call.end);
+                (analyses.clock.duration_ns(behind.ticks), true)
             } else {
                 (duration_ns, clipped)
             };
@@ -293,7 +307,7 @@ impl OneSink<'_> {
                 .functions
                 .record(self.rank, call, parts, duration_ns, clipped);
         }
-        if share.on.contains(Analysis::Matrix) {
+        if on.contains(Analysis::Matrix) {
             analyses.matrix.record(self.rank, call, parts);
         }
     }
@@ -312,7 +326,14 @@ impl OneSink<'_> {
     /// A call and its parts, or more parts of it, for the order of messages alone: whether or not
     /// the rest of the analyses gets it.
     #[inline]
-    pub fn messages(&mut self, mut when: When, call: Option<&Call>, parts: &[Part]) {
+    pub fn messages(&mut self, when: When, call: Option<&Call>, parts: &[Part]) {
+        let plain = self.analyses.switches.plain(when.begin, when.end);
+        if plain.is_none_or(|on| on.contains(Analysis::Messages)) {
+            self.match_messages(when, call, parts);
+        }
+    }
+
+    fn match_messages(&mut self, mut when: When, call: Option<&Call>, parts: &[Part]) {
         let Share { on, from } = self.analyses.switches.judge(when.begin, when.end);
         if !on.contains(Analysis::Messages) {
             return;
