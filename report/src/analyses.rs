@@ -215,6 +215,28 @@ mod tests {
         assert!(was_off(&all, "messages") && !was_off(&all, "matrix"));
     }
 
+    // The manual's page and this table come from one measurement.
+    #[test]
+    fn costs_are_those_of_the_page() {
+        use invivo_proto::control::analyses::Analysis;
+        let page = include_str!("../../docs/manual/reference/performance/place.json");
+        let runs: Vec<serde_json::Value> = serde_json::from_str(page).unwrap();
+        let rows = runs[runs.len() - 1]["rows"].as_array().unwrap();
+        for analysis in Analysis::ALL {
+            let is_it = |row: &&serde_json::Value| row["stage"] == analysis.name();
+            let row = rows.iter().find(is_it).unwrap();
+            let measured = row["cpu_ns"]["median"].as_f64().unwrap();
+            // Written with as many digits as the page prints.
+            let shown = if measured < 10.0 { 0.05 } else { 0.5 };
+            assert!(
+                (analysis.cost_ns() - measured).abs() <= shown,
+                "{}: {} ns in proto/src/control/analyses.rs, {measured} on the page",
+                analysis.name(),
+                analysis.cost_ns()
+            );
+        }
+    }
+
     #[test]
     fn the_table_names_every_analysis() {
         let table = text(&[messages(4, 0, &[(0, Some(10_000_000_000))])]);

@@ -2,7 +2,8 @@
 //! it takes for each call, with one location and with many, and which share of it decoding, storing
 //! and each analysis have. Prints one JSON object per measurement; fails where an answer is not
 //! what the recording says. Arguments: the files that xtask/bench/stream.c wrote on four ranks,
-//! without the rank's number (`target/bench/melt`).
+//! without the rank's number (`target/bench/melt`), and how many locations, unless all
+//! numbers of them are meant.
 
 mod allocations;
 mod answers;
@@ -17,6 +18,7 @@ mod whole;
 use answers::Expected;
 use anyhow::{Context, Result};
 use feed::Feed;
+use invivo_proto::control::analyses::AnalysisSet;
 use std::path::Path;
 use streams::Recorded;
 
@@ -25,7 +27,7 @@ use streams::Recorded;
 const BUFFER_BYTES: u64 = 4 << 20;
 /// Locations, as many ranks, of one place.
 const LOCATIONS: [u32; 4] = [1, 8, 64, 256];
-/// With so many its parts are measured alone, too.
+/// With so many its parts are measured alone, too, and places with fewer analyses.
 const WITH_PARTS: u32 = 64;
 /// Packets between two looks at the clock: some hundred thousand calls.
 const BATCH_MIN: usize = 16;
@@ -34,7 +36,11 @@ fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let files = arguments.next().context("where the recorded calls are")?;
     let recorded = Recorded::read(Path::new(&files))?;
-    for locations in LOCATIONS {
+    let only: Option<u32> = arguments.next().map(|only| only.parse()).transpose()?;
+    let wanted = LOCATIONS
+        .into_iter()
+        .filter(|all| only.is_none_or(|only| only == *all));
+    for locations in wanted {
         run(&recorded, locations, turns(locations))?;
     }
     Ok(())
@@ -59,9 +65,11 @@ trait Stage {
 fn run(recorded: &Recorded, locations: u32, turns: u64) -> Result<()> {
     let mut feed = Feed::new(recorded, locations, turns)?;
     let expected = Expected::of(recorded, locations, turns);
-    let mut stages: Vec<Box<dyn Stage>> =
-        vec![Box::new(whole::Whole::new(locations, BUFFER_BYTES)?)];
+    let whole = |name, on| whole::Whole::new(name, on, locations, BUFFER_BYTES);
+    let mut stages: Vec<Box<dyn Stage>> = vec![Box::new(whole("place", AnalysisSet::ALL)?)];
     if locations == WITH_PARTS {
+        stages.push(Box::new(whole("default", AnalysisSet::DEFAULT)?));
+        stages.push(Box::new(whole("none", AnalysisSet::NONE)?));
         stages.extend(parts::all(locations, BUFFER_BYTES)?);
     }
     let mut messages = Vec::new();

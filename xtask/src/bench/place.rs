@@ -19,14 +19,17 @@ use std::collections::BTreeMap;
 const TARGET: f64 = 10e6;
 /// The stages in the order in which a record goes through them. Those behind `decode` are measured
 /// together with it, and it is subtracted.
-const STAGES: [&str; 6] = [
+const STAGES: [&str; 7] = [
     "checksum",
+    "copy",
     "decode",
     "store",
     "functions",
     "matrix",
     "messages",
 ];
+/// Whole places: everything on, the analyses that are on by default, none.
+const WHOLES: [&str; 3] = ["place", "default", "none"];
 /// Growth of memory that is allowed between half-time and the end: the number of messages that wait
 /// for their other end differs.
 const GROWTH_MAX: f64 = 0.02;
@@ -68,9 +71,11 @@ pub fn run(effort: &Effort) -> Result<()> {
         each location has a buffer of \
                  4 MiB, which is full. place: a whole tool place, from the packet to buffers and \
                  all analyses, all answers \
-                 compared with the recording; the others are parts of it, each alone on the same \
+                 compared with the recording; default and none: the same with the analyses that \
+                 are on by default, and with none; the others are parts of it, each alone on the same \
                  packets, turn by turn: \
-                 checksum of packets, decode (with the checksum), and what store, functions, \
+                 checksum of packets, copy (the same, and keeping them as they came), decode \
+                 (with the checksum), and what store, functions, \
                  matrix and messages take beyond that.";
     write_table("place", about, effort, &beside, &rows)
 }
@@ -96,7 +101,8 @@ fn rows(measured: &[Value]) -> Result<Vec<Value>> {
         }
 
         let decode = each.get(&(*locations, "decode"));
-        let before = decode.filter(|_| !matches!(*stage, "place" | "checksum" | "decode"));
+        let is_part = !WHOLES.contains(stage) && !matches!(*stage, "checksum" | "copy" | "decode");
+        let before = decode.filter(|_| is_part);
         let beyond = |name: &str| -> Result<Vec<f64>> {
             let mut ns = per_call(lines, name)?;
             if let Some(before) = before {
@@ -155,7 +161,7 @@ fn print(rows: &[Value]) {
     );
 
     let of = |name: &'static str| rows.iter().filter(move |row| row["stage"] == name);
-    let stages = STAGES.iter().copied().chain(["place"]);
+    let stages = STAGES.iter().copied().chain(WHOLES);
     for row in stages.flat_map(of) {
         let ns = |name: &str| row["cpu_ns"][name].as_f64().unwrap_or(0.0);
         let bounds = format!("{:.1} .. {:.1}", ns("low"), ns("high"));
@@ -167,7 +173,10 @@ fn print(rows: &[Value]) {
             row["stage"].as_str().unwrap_or(""),
             ns("median")
         );
-        if row["stage"] == "place" {
+        if row["stage"]
+            .as_str()
+            .is_some_and(|stage| WHOLES.contains(&stage))
+        {
             print!("{:>11.2}{:>12.0} %", rate / 1e6, 100.0 * rate / TARGET);
         }
         println!();

@@ -15,6 +15,12 @@ const STAGES: [(&str, &str); 5] = [
     ("messages", "matching of messages"),
 ];
 
+const WHOLES: [(&str, &str); 3] = [
+    ("place", "everything on"),
+    ("default", "default: functions, matrix"),
+    ("none", "none: buffers alone"),
+];
+
 fn of_place<'a>(run: &'a Value, stage: &str) -> impl Iterator<Item = &'a Value> {
     let stage = stage.to_owned();
     rows(run).filter(move |row| row["stage"] == stage.as_str())
@@ -54,6 +60,7 @@ pub fn place(runs: &Runs) -> Result<String> {
             )
         );
     }
+    text += &by_analyses(runs, run);
     text += "\nOf the time with 64 locations, each part alone:\n\n| part | ns per call | share \
         |\n|---|---|---|\n";
 
@@ -80,6 +87,25 @@ pub fn place(runs: &Runs) -> Result<String> {
         100.0 * rest / whole
     );
     Ok(text)
+}
+
+/// Places with fewer analyses; nothing of runs of earlier versions, which had none.
+fn by_analyses(runs: &Runs, run: &Value) -> String {
+    let row_of = |stage| of_place(run, stage).find(|row| row["locations"] == 64);
+    if row_of("default").is_none() {
+        return String::new();
+    }
+    let mut text = String::from(
+        "\nWith 64 locations, by the analyses that are on:\n\n\
+         | analyses | ns per call | ns, earlier runs |\n|---|---|---|\n",
+    );
+    for (stage, about) in WHOLES {
+        let same = |other: &Value| other["locations"] == 64 && other["stage"] == stage;
+        let earlier = earlier(runs, same, "cpu_ns");
+        let ns = row_of(stage).map(|row| bounded(&row["cpu_ns"]));
+        let _ = writeln!(text, "| {about} | {} | {earlier} |", ns.unwrap_or_default());
+    }
+    text
 }
 
 pub fn place_charts(run: &Value) -> Result<Charts> {
