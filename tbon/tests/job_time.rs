@@ -255,22 +255,28 @@ fn a_clock_that_was_set_is_believed_at_once() {
     assert!(job.drift_ppm() > DRIFT_PPM && job.drift_ppm() <= DRIFT_PPM_MAX);
 }
 
-/// Lets a child with the clock of its parent ask, and hear after so long ways.
-fn share(child: &mut JobClock, parent: &JobClock, asked_ns: u64, there_ns: u64, back_ns: u64) {
+/// Lets a child with the clock of its parent ask, and hear what the parent said at `at_ns`.
+fn share(child: &mut JobClock, parent: &JobClock, asked_ns: u64, at_ns: u64, heard_ns: u64) {
     assert!(child.ask(asked_ns, false));
-    let at_ns = asked_ns + there_ns;
     let (job_ns, error_ns) = (parent.job_ns(at_ns), parent.error_ns(at_ns));
-    assert!(child.shared(at_ns + back_ns, asked_ns, at_ns, job_ns, error_ns));
+    assert!(child.shared(heard_ns, asked_ns, at_ns, job_ns, error_ns));
 }
 
 #[test]
 fn job_time_is_exact_on_the_roots_node() {
     let root = JobClock::root();
     let (mut node, mut place) = (JobClock::below(0), JobClock::below(0));
-    share(&mut place, &node, 0, 5, 5);
+    share(&mut place, &node, 0, 5, 10);
     assert!(!place.is_known(), "the parent knows nothing yet");
-    share(&mut node, &root, 0, 20_000_000, 900_000_000);
-    share(&mut place, &node, ASK_AGAIN_NS * 2, 20_000_000, 1);
+    share(&mut node, &root, 0, 20_000_000, 920_000_000);
+    let asked_ns = ASK_AGAIN_NS * 2;
+    share(
+        &mut place,
+        &node,
+        asked_ns,
+        asked_ns + 20_000_000,
+        asked_ns + 20_000_001,
+    );
     for clock in [&node, &place] {
         assert_eq!((clock.job_ns(77), clock.from_job(77)), (77, 77));
         assert_eq!(clock.error_ns(u64::MAX), 0);
@@ -305,8 +311,9 @@ proptest! {
             prop_assert!(node.answered(own.at(true_ns), asked_ns, job_ns, 0));
 
             let asked_ns = own.at(true_ns);
-            share(&mut place, &node, asked_ns, of_place.there_ns, of_place.back_ns);
+            let at_ns = own.at(true_ns + of_place.there_ns);
             true_ns += of_place.there_ns + of_place.back_ns;
+            share(&mut place, &node, asked_ns, at_ns, own.at(true_ns));
             for later_ns in [0, 1_000_000, ASK_NS] {
                 let at_ns = own.at(true_ns + later_ns);
                 prop_assert_eq!(place.job_ns(at_ns), node.job_ns(at_ns));

@@ -357,18 +357,18 @@ fn time_is_measured_upward_and_told_downward() {
             here: Whereabouts::default(),
         },
     };
-    let told = |asked_ns, job_ns, error_ns| Down::Time {
+    let told = |asked_ns, job_ns, error_ns, parent_ns| Down::Time {
         asked_ns,
         job_ns,
         error_ns,
-        parent_ns: 0,
+        parent_ns,
         here: Whereabouts::default(),
     };
     assert_eq!(
         node.step(3, ask(ONE, 1)),
         [Action::Down {
             to: ONE,
-            message: told(1, 3, UNKNOWN_NS)
+            message: told(1, 3, UNKNOWN_NS, 3)
         }]
     );
     assert_eq!(
@@ -395,7 +395,7 @@ fn time_is_measured_upward_and_told_downward() {
             },
         },
     );
-    let message = told(100, 5000, 0);
+    let message = told(100, 5000, 0, 5000);
     assert_eq!(
         answer,
         [RootAction::Down {
@@ -422,7 +422,7 @@ fn time_is_measured_upward_and_told_downward() {
         node.step(200, ask(OTHER, 170)),
         [Action::Down {
             to: OTHER,
-            message: told(170, 5050, 51)
+            message: told(170, 5050, 51, 200)
         }]
     );
 }
