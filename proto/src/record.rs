@@ -100,8 +100,8 @@ impl RecordKind {
     }
 }
 
-/// The facts of a call or of one of its parts. In this order of fields, not the widest first, places
-/// read them fastest.
+/// The facts of a call or of one of its parts. In this order of fields, not the widest first,
+/// places read them fastest.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Facts {
@@ -118,14 +118,6 @@ pub struct Facts {
     pub bytes_out: u64,
     /// Bytes that came to this rank.
     pub bytes_in: u64,
-}
-
-impl Facts {
-    /// The dictionary slot of these facts.
-    #[inline(always)]
-    fn slot(&self) -> usize {
-        Words::from(self).slot()
-    }
 }
 
 /// One call: what the wrapper knew at its leave. Times in ticks of the node's clock.

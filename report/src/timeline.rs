@@ -160,7 +160,7 @@ fn cells(of: &Observation, track: &Track, look: Look) -> String {
     }
 
     let known_from = known_from(of, track).map_or(0.0, at);
-    // Nothing is known behind what a rank did last if it died, or is in a call that is not recorded.
+    // Nothing is known behind what a rank did last if it died, or is in an unrecorded call.
     let known_to = match (of.death(track.rank), &track.open) {
         (Some(_), None) => track.last_ns().map_or(0.0, at),
         (_, Some(_)) if recorded.is_none() => {

@@ -4,9 +4,7 @@
 //! never freed: a thread's records may outlive it.
 
 use super::open_packet::OpenPacket;
-use super::poll;
 use super::scratch::Scratch;
-use super::settle::NEVER;
 use crate::clock::ticks;
 use crate::family::{Request, Status as MpiStatus, THREAD_SERIALIZED};
 use crate::limits::{LOCATIONS, OVERFLOW_FIRST_REQUEST, POLLED_CALLS};
@@ -18,6 +16,9 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use invivo_proto::packet::Losses;
 use invivo_proto::record::{Encoder, Words};
 use invivo_proto::shm::{Control, Page, Status, inside, recording};
+
+/// What a location is settled for that has not seen a call yet.
+const NEVER: u64 = u64::MAX;
 
 /// Something else that a call did, as [`invivo_proto::record::Part`].
 #[derive(Clone, Copy)]
@@ -62,9 +63,9 @@ pub struct Location {
     /// Borrowed by a thread that has none of its own: see `overflow.rs`.
     pub is_overflow: bool,
     /// The present call is timed for what the shim itself costs.
-    is_sampled: bool,
+    pub is_sampled: bool,
     /// Own ticks before the real call, of a sampled call.
-    own: u64,
+    pub own: u64,
     /// The kernel's id of the thread.
     pub tid: i32,
     /// The communicator that was made last inside the present call, as a number; 0 for none.
@@ -197,30 +198,6 @@ impl Location {
         // The poll at the leave takes the rest.
         self.until_poll = 1;
         self.own = ticks() - begin;
-    }
-
-    /// What is not done at each leave. `end` is when the real call came back.
-    #[cold]
-    #[inline(never)]
-    pub fn poll(&mut self, end: u64) {
-        if core::mem::take(&mut self.is_sampled) {
-            add(&self.status.overhead_ticks, self.own + (ticks() - end));
-            add(&self.status.overhead_samples, 1);
-        }
-        self.until_poll = POLLED_CALLS;
-        self.update_frequency();
-        poll::poll(self);
-    }
-
-    /// Takes over how often the place has halved the frequency of this thread's samples. A sampler
-    /// keeps to what is known here, and takes no lock to read it.
-    fn update_frequency(&self) {
-        let halvings = self.status.halvings.load(Ordering::Acquire);
-        if halvings != self.status.halvings_known.load(Ordering::Relaxed) {
-            self.status
-                .halvings_known
-                .store(halvings, Ordering::Release);
-        }
     }
 
     /// Names the call that made the rank run. To be done before the rank's phase says so.

@@ -1,14 +1,40 @@
 //! Polls what is on its way: packets over MPI, definitions.
 
-use super::location::Location;
+use super::location::{Location, add};
 use super::{overflow, send_queue};
+use crate::clock::ticks;
+use crate::limits::POLLED_CALLS;
 use crate::track::definitions;
+use core::sync::atomic::Ordering;
 
-/// Polls now and then, at the leave of a call: takes back packets that have arrived, and gives
-/// waiting definitions another chance.
-#[cold]
-#[inline(never)]
-pub fn poll(location: &Location) {
+impl Location {
+    /// What is not done at each leave. `end` is when the real call came back.
+    #[cold]
+    #[inline(never)]
+    pub fn poll(&mut self, end: u64) {
+        if core::mem::take(&mut self.is_sampled) {
+            add(&self.status.overhead_ticks, self.own + (ticks() - end));
+            add(&self.status.overhead_samples, 1);
+        }
+        self.until_poll = POLLED_CALLS;
+        self.update_frequency();
+        poll(self);
+    }
+
+    /// Takes over how often the place has halved the frequency of this thread's samples. A sampler
+    /// keeps to what is known here, and takes no lock to read it.
+    fn update_frequency(&self) {
+        let halvings = self.status.halvings.load(Ordering::Acquire);
+        if halvings != self.status.halvings_known.load(Ordering::Relaxed) {
+            self.status
+                .halvings_known
+                .store(halvings, Ordering::Release);
+        }
+    }
+}
+
+/// Takes back packets that have arrived, and gives waiting definitions another chance.
+fn poll(location: &Location) {
     definitions::flush();
     if location.may_call_mpi() {
         send_queue::poll();

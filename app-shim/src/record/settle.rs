@@ -15,9 +15,6 @@ use invivo_proto::shm::{inside, recording};
 /// In the place of an open gate: no pause has this number.
 const UNSETTLED: u64 = u32::MAX as u64;
 
-/// What a location is settled for that has not seen a call yet.
-pub const NEVER: u64 = u64::MAX;
-
 /// A word for which a location is settled while the gate is open.
 fn settled(word: u32) -> u64 {
     u64::from(word) << 32

@@ -130,6 +130,14 @@ impl Words {
     }
 }
 
+impl Facts {
+    /// The dictionary slot of these facts.
+    #[inline(always)]
+    pub(super) fn slot(&self) -> usize {
+        Words::from(self).slot()
+    }
+}
+
 impl From<&Facts> for Words {
     #[inline(always)]
     fn from(facts: &Facts) -> Words {

@@ -66,7 +66,8 @@ impl Encoder {
         }
     }
 
-    /// As [`Encoder::call`], of facts in words, which are of this kind. The end is never before the previous one.
+    /// As [`Encoder::call`], of facts in words, which are of this kind. The end is never before the
+    /// previous one.
     ///
     /// # Safety
     /// As for [`Encoder::call`].

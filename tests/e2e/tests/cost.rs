@@ -118,12 +118,12 @@ fn recorded_calls_cost_what_is_expected_on_mpich() {
 }
 
 #[test]
-fn calls_cost_what_is_expected_while_recording_is_off() {
+fn unrecorded_calls_cost_what_is_expected() {
     check(Family::Ompi, "off");
 }
 
 #[test]
-fn calls_cost_what_is_expected_while_recording_is_off_on_mpich() {
+fn unrecorded_calls_cost_what_is_expected_on_mpich() {
     check(Family::Mpich, "off");
 }
 

@@ -72,8 +72,8 @@ pub fn run(effort: &Effort) -> Result<()> {
                  4 MiB, which is full. place: a whole tool place, from the packet to buffers and \
                  all analyses, all answers \
                  compared with the recording; default and none: the same with the analyses that \
-                 are on by default, and with none; the others are parts of it, each alone on the same \
-                 packets, turn by turn: \
+                 are on by default, and with none; the others are parts of it, each alone on the \
+                 same packets, turn by turn: \
                  checksum of packets, copy (the same, and keeping them as they came), decode \
                  (with the checksum), and what store, functions, \
                  matrix and messages take beyond that.";

@@ -207,8 +207,8 @@ impl Call {
     }
 }
 
-/// Keeps a completion as the part behind so many others of the present call. False where there is no
-/// memory for it.
+/// Keeps a completion as the part behind so many others of the present call. False where there is
+/// no memory for it.
 #[inline(always)]
 fn keep(
     mut location: Here,
