@@ -96,10 +96,49 @@ static void *find(const char *name)
     return found;
 }
 
+/* A handle that is a constant, as the program has it. Open MPI's is the address of a variable, which
+ * must not be asked for at load time (see above). */
+static MPI_Comm constant(const char *variable, MPI_Comm otherwise)
+{
+#ifdef OPEN_MPI
+    (void)otherwise;
+    /* The first in the order of look-up: a program that was linked with a copy relocation has the
+     * variable in itself. */
+    void *found = dlsym(RTLD_DEFAULT, variable);
+    return found ? found : find(variable);
+#else
+    (void)variable;
+    return otherwise;
+#endif
+}
+#ifdef OPEN_MPI
+#define CONSTANT(variable, handle) constant(variable, NULL)
+#else
+#define CONSTANT(variable, handle) constant(variable, handle)
+#endif
+
+/* Whether this process was spawned; -1 while that is not known. Spawned processes have a world of
+ * their own, and ranks that other files have the names of. */
+static int spawned = -1;
+
+static void look_for_parent(void)
+{
+    int initialized = 0;
+    ((int (*)(int *))find("PMPI_Initialized"))(&initialized);
+    if (!initialized)
+        return;
+    MPI_Comm parent;
+    ((int (*)(MPI_Comm *))find("PMPI_Comm_get_parent"))(&parent);
+    spawned = parent != CONSTANT("ompi_mpi_comm_null", MPI_COMM_NULL);
+}
+
 static void enter(int id)
 {
-    if (depth++ == 0)
-        calls[id]++;
+    if (depth++ != 0)
+        return;
+    if (spawned < 0)
+        look_for_parent();
+    calls[id]++;
 }
 
 /* `the_next` and `its_result` are names that no parameter has. */
@@ -153,20 +192,6 @@ static int write_counts(int rank)
     return fclose(file) == 0;
 }
 
-/* The handle as the program has it. Open MPI's is the address of a variable, which must not be
- * asked for at load time (see above). */
-static MPI_Comm world(void)
-{
-#ifdef OPEN_MPI
-    /* The first in the order of look-up: a program that was linked with a copy relocation has the
-     * variable in itself. */
-    void *found = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world");
-    return found ? found : find("ompi_mpi_comm_world");
-#else
-    return MPI_COMM_WORLD;
-#endif
-}
-
 /* A program without a world knows its rank from the launcher. */
 static int launched_as(void)
 {
@@ -184,7 +209,7 @@ __attribute__((destructor)) static void at_exit(void)
     long all = 0;
     for (int id = 0; id < FUNCTIONS; id++)
         all += calls[id];
-    if (all != 0 && !written)
+    if (all != 0 && !written && spawned != 1)
         write_counts(launched_as());
 }
 
@@ -192,11 +217,12 @@ static int finalize(void)
 {
     enter(ID_MPI_Finalize);
     int rank = -1;
-    ((int (*)(MPI_Comm, int *))find("PMPI_Comm_rank"))(world(), &rank);
+    ((int (*)(MPI_Comm, int *))find("PMPI_Comm_rank"))(
+        CONSTANT("ompi_mpi_comm_world", MPI_COMM_WORLD), &rank);
     int result = ((int (*)(void))find("PMPI_Finalize"))();
     depth--;
     written = 1;
-    if (depth == 0 && !write_counts(rank))
+    if (depth == 0 && spawned != 1 && !write_counts(rank))
         fprintf(stderr, "counter: cannot write the counts of rank %d\n", rank);
     return result;
 }
