@@ -4,6 +4,7 @@
 
 mod final_result;
 mod last_seconds;
+mod process_names;
 mod rest;
 
 use crate::gateway::{ConnectionId, Gateway};
@@ -23,16 +24,17 @@ use invivo_proto::control::link::{
 use invivo_proto::control::results::{Coverage, NOTES_MAX};
 use invivo_proto::control::tree::{Down, JobInfo, Order, Partial, Query, RankEnded, Up};
 use invivo_proto::ids::{CommandId, WorldRank};
+use invivo_tbon::layout::Layout;
 use invivo_tbon::node::Position;
 use invivo_tbon::root::{Ask, AskId, Root, RootAction, RootInput};
 use last_seconds::LastSeconds;
+use process_names::ProcessNames;
 use std::collections::BTreeMap;
 
 /// Questions and commands of gateways under way in the tree; fewer than it takes, so that the
 /// root's own find room at the end.
 pub const ASKED_MAX: usize = 32;
 
-// The last questions, and one each for what ranks wait for and for the last seconds.
 const _: () = assert!(
     ASKED_MAX + final_result::QUESTIONS.len() + 1 < invivo_tbon::limits::WAVES_MAX,
     "the tree has room for the root's own questions"
@@ -88,6 +90,7 @@ pub enum ServerAction {
 pub struct RootServer {
     root: Root<MergeFn>,
     me: WorldRank,
+    names: ProcessNames,
     children: usize,
     job: JobDescription,
     gateway: Option<Gateway>,
@@ -115,7 +118,8 @@ impl RootServer {
         gateway: Option<Gateway>,
     ) -> RootServer {
         let mut server = RootServer {
-            me: position.me,
+            me: position.process,
+            names: ProcessNames::default(),
             children: position.children.len(),
             shutdown: Shutdown::new(position.height, job.ranks),
             root: Root::new(now_ns, position, invivo_analysis::merge::merge as MergeFn),
@@ -135,6 +139,12 @@ impl RootServer {
         }
         server.run(now_ns, RootInput::Job(info));
         server
+    }
+
+    /// In a tree whose members are named by their processes.
+    pub fn named_by(mut self, layout: Layout) -> RootServer {
+        self.names = ProcessNames(Some(layout));
+        self
     }
 
     /// With a watchdog that reports a job without progress.
@@ -397,9 +407,10 @@ impl RootServer {
                     missing,
                 } => {
                     let answer = self.present(partial, coverage);
-                    self.answered(ask, answer, missing);
+                    self.answered(ask, answer, self.names.of(&missing));
                 }
-                RootAction::Acked { ask, acks } => {
+                RootAction::Acked { ask, mut acks } => {
+                    acks.missing = self.names.of(&acks.missing);
                     let missing = acks.missing.clone();
                     self.answered(ask, Answer::Command(acks), missing);
                 }
@@ -456,7 +467,6 @@ impl RootServer {
         closed.into_iter().chain(self.stats.notes(self.me))
     }
 
-    /// Delivers an answer to its asker.
     fn answered(&mut self, ask: AskId, answer: Answer, missing: Vec<WorldRank>) {
         match self.asked.remove(&ask) {
             Some(Asker::Gateway(connection, id)) => self.answer(connection, id, answer, missing),

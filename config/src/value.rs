@@ -60,11 +60,11 @@ impl Value for FanIn {
     }
 
     fn json(&self) -> serde_json::Value {
-        let numbers = self.to_string();
-        numbers
-            .split(',')
-            .filter_map(|number| number.parse::<u32>().ok())
-            .collect()
+        let part = |part: &str| match part.parse::<u32>() {
+            Ok(number) => json!(number),
+            Err(_) => json!(part),
+        };
+        self.to_string().split(',').map(part).collect()
     }
 }
 

@@ -41,11 +41,12 @@ const MPI: &str = "INVIVO_MPI";
 /// processes.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:
-  mpiexec -n 6 invivo exec -- ./app        4 ranks, 1 tool place, 1 root (see invivo plan)
-  mpiexec -n 9 invivo exec --app 6 -- ./app
-  mpiexec -n 6 invivo exec --report report.json -- ./app
+  mpiexec -n 5 invivo exec -- ./app        4 ranks and 1 tool process (see invivo plan)
+  mpiexec -n 9 invivo exec --app 6 -- ./app          6 ranks, 2 tool places, 1 root
+  mpiexec -n 5 invivo exec --report report.json -- ./app
 
-The last processes (of each node) become the tools; the application sees a world without them.")]
+The last process of each node becomes the tool (with --fan-in: the last ones); the application sees
+a world without them.")]
 pub struct ExecArgs {
     #[command(flatten)]
     job: JobArgs,
@@ -160,9 +161,11 @@ fn start(args: ExecArgs, environment: Environment, world: World) -> Result<Infal
     };
     match role {
         Role::Application(rank) => process.rank(rank, args.program, environment),
-        Role::Root => process.root(&args.program, args.terminal),
-        Role::Place { .. } => process.place(),
-        Role::Node { .. } => process.node(),
+        // Whatever else that process is.
+        _ if layout.process_of(layout.root()) == Some(me) => {
+            process.root(&args.program, args.terminal)
+        }
+        Role::Place { .. } | Role::Node { .. } | Role::Root => process.tool(),
     }
 }
 
@@ -250,21 +253,11 @@ impl Process {
         child::leave_as(root_supervisor::supervise(&assignment, signals)?)
     }
 
-    fn place(self) -> Result<Infallible, String> {
-        let mut command = Command::new(self.artefacts.tool_place(self.library.family));
+    /// Starts a tool process without the root once the application has called MPI.
+    fn tool(self) -> Result<Infallible, String> {
+        let mut command = Command::new(self.artefacts.tool_process(self.library.family));
         command.arg("--runtime-dir").arg(runtime_dir(&self.job)?);
-        test_hooks::add(&mut command, "place");
-        self.tool(command, "the tool place")
-    }
-
-    fn node(self) -> Result<Infallible, String> {
-        let mut command = Command::new(self.artefacts.analysis_node(self.library.family));
-        test_hooks::add(&mut command, "node");
-        self.tool(command, "the analysis node")
-    }
-
-    /// Starts a tool process once the application has called MPI.
-    fn tool(self, mut command: Command, what: &str) -> Result<Infallible, String> {
+        test_hooks::add(&mut command);
         command.arg("--layout").arg(self.layout.to_string());
         let is_last_tool = self.host.last_tool == WorldRank(self.world.rank);
         // While it waits, signals to the application must not end it; those that ask for the end
@@ -280,7 +273,7 @@ impl Process {
             }
             child::leave_as(Ended::Code(0));
         }
-        let cannot = |error: std::io::Error| format!("cannot start {what}: {error}");
+        let cannot = |error: std::io::Error| format!("cannot start the tool process: {error}");
         tool_on(&mut command, &loaded(self.barrier.as_ref(), self.library));
         let dir = is_last_tool.then(|| runtime_dir(&self.job)).transpose()?;
         child::leave_as(tool_supervisor::supervise(command, dir, signals).map_err(cannot)?)

@@ -43,6 +43,14 @@ pub enum Pace {
 }
 
 impl Pace {
+    /// That of a process with two roles.
+    pub fn or_more_alert(self, other: Pace) -> Pace {
+        match (self, other) {
+            (Pace::Alert, _) | (_, Pace::Alert) => Pace::Alert,
+            (Pace::Calm(one), Pace::Calm(two)) => Pace::Calm(one.min(two)),
+        }
+    }
+
     /// The pace of a process, by whether it is alert and whether everybody can wake it.
     pub fn of(is_alert: bool, is_woken_by_all: bool) -> Pace {
         match (is_alert, is_woken_by_all) {

@@ -7,12 +7,32 @@ pub const TAG_PACKET: i32 = 1;
 /// The place's first message to each of its ranks: the path of the Unix socket on which it awaits
 /// the rank's supervisor, as raw bytes.
 pub const TAG_WELCOME: i32 = 2;
-/// A `control::tree::Down`, encoded.
+/// A `control::tree::Down`, encoded, to a tool place; further up with [`tag_of_layer`].
 pub const TAG_DOWN: i32 = 3;
-/// A `control::tree::Up`, encoded.
+/// A `control::tree::Up`, encoded, from a tool place; further up with [`tag_of_layer`].
 pub const TAG_UP: i32 = 4;
 /// From place to place: what only the two of them need.
 pub const TAG_PEER: i32 = 5;
+/// Tags of one layer.
+const TAGS_PER_LAYER: i32 = 8;
+
+/// [`TAG_UP`] or [`TAG_DOWN`] between the members of this layer (1 the places) and those above
+/// them. A process may hold members of several layers, one of each: with the layer in its tag, a
+/// message says between which members it goes.
+pub const fn tag_of_layer(tag: i32, layer: u32) -> i32 {
+    tag + TAGS_PER_LAYER * (layer as i32 - 1)
+}
+
+/// The tag of the messages that come back for those with `tag`, where messages go to and fro by
+/// credits: on the tree's edges, and between places.
+pub const fn tag_back(tag: i32) -> Option<i32> {
+    match (tag, tag % TAGS_PER_LAYER) {
+        (TAG_PEER, _) => Some(TAG_PEER),
+        (_, TAG_DOWN) => Some(tag + (TAG_UP - TAG_DOWN)),
+        (_, TAG_UP) => Some(tag - (TAG_UP - TAG_DOWN)),
+        _ => None,
+    }
+}
 
 /// The longest path of a welcome: a Unix socket address has 108 bytes.
 pub const WELCOME_BYTES_MAX: usize = 108;

@@ -27,11 +27,10 @@ pub fn text(report: &Final, saved: &EndContext) -> String {
         matrix::SIDE_TEXT,
     );
     let mut page = format!(
-        "Invivo report of job {}: {}, {} + {}, watched for {}\n",
+        "Invivo report of job {}: {}, {}, watched for {}\n",
         job.id,
         counted(job.ranks.into(), "rank"),
-        counted(job.places.into(), "tool place"),
-        counted(job.nodes.into(), "analysis node"),
+        tools(job.places, job.nodes),
         duration(report.status.observed_ns),
     );
     if !job.library.is_empty() {
@@ -159,4 +158,19 @@ fn recording_is_worth_a_line(recording: &v1::RecordingStatus) -> bool {
 
 fn finished(status: &JobStatus) -> u32 {
     status.states[RankState::Finished as usize]
+}
+
+/// `1 tool place + 1 analysis node`, or `1 tool process` where there is one per node for both.
+fn tools(places: u32, nodes: u32) -> String {
+    match nodes {
+        0 => format!(
+            "{places} tool process{}",
+            if places == 1 { "" } else { "es" }
+        ),
+        _ => format!(
+            "{} + {}",
+            counted(places.into(), "tool place"),
+            counted(nodes.into(), "analysis node")
+        ),
+    }
 }

@@ -18,18 +18,21 @@
 //! places, and its own analysis nodes up to one head. The upper nodes, the root last, are the last
 //! processes of the last host. *Tail* is the same with one host, so that the application's ranks
 //! keep their numbers.
+//!
+//! Members are known by addresses, which are world ranks where every member is a process of its
+//! own. With one tool process per node ([`FanIn::is_one_per_node`]) a process holds several, see
+//! `layout/processes.rs`.
 
 mod error;
 mod fan_in;
+mod processes;
 mod shape;
 mod text;
 mod total;
 
 pub use crate::limits::TOTAL_MAX;
 pub use error::{Fit, LayoutError};
-pub use fan_in::{
-    FAN_IN_LIST_MAX, FanIn, FanInError, MEMBERS_PER_NODE_DEFAULT, RANKS_PER_PLACE_DEFAULT,
-};
+pub use fan_in::{FAN_IN_LIST_MAX, FanIn, FanInError, MEMBERS_PER_NODE_DEFAULT, NODE};
 
 use core::ops::Range;
 use invivo_proto::ids::{Rank, WorldRank};
@@ -57,7 +60,7 @@ impl Policy {
     }
 }
 
-/// What a process is.
+/// What a member of the tree is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A rank of the application.
@@ -85,7 +88,8 @@ pub struct Layer {
     pub number: u32,
     /// What its processes are.
     pub name: &'static str,
-    pub processes: u32,
+    /// Its members: processes, or roles of the layout's tool processes.
+    pub members: u32,
 }
 
 /// The role of every process. As text, for tool processes: `8:4,16:tail`.
@@ -137,6 +141,14 @@ impl Layout {
 
     /// All processes.
     pub fn total(&self) -> u32 {
+        match self.is_one_per_node() {
+            true => self.hosts() * self.processes_per_host(),
+            false => self.members(),
+        }
+    }
+
+    /// All members of the tree, the ranks included: their addresses are the numbers below.
+    pub fn members(&self) -> u32 {
         self.shape.total() as u32
     }
 
@@ -155,7 +167,8 @@ impl Layout {
         self.fan_in().ranks_per_place().min(self.shape.ranks)
     }
 
-    /// Analysis nodes, the root included.
+    /// Processes that are analysis nodes, the root included: none where there is one tool process
+    /// per node, which has these roles as well.
     pub fn nodes(&self) -> u32 {
         self.total() - self.app() - self.places()
     }
@@ -184,25 +197,23 @@ impl Layout {
     /// The layers, from the application to the root.
     pub fn layers(&self) -> impl Iterator<Item = Layer> {
         let top = self.shape.top();
-        self.shape
-            .counts()
-            .zip(0..)
-            .map(move |(processes, number)| {
-                let name = match number {
-                    0 => "application ranks",
-                    1 => "tool places",
-                    n if n == top => "root",
-                    _ => "analysis nodes",
-                };
-                Layer {
-                    number,
-                    name,
-                    processes: processes as u32,
-                }
-            })
+        self.shape.counts().zip(0..).map(move |(members, number)| {
+            let name = match number {
+                0 => "application ranks",
+                1 => "tool places",
+                n if n == top => "root",
+                _ => "analysis nodes",
+            };
+            Layer {
+                number,
+                name,
+                members: members as u32,
+            }
+        })
     }
 
-    /// What process `world` is; nothing beyond the last process.
+    /// What the member with the address `world` is; nothing beyond the last one. All that a process
+    /// is, say [`Layout::roles`].
     pub fn role(&self, world: WorldRank) -> Option<Role> {
         let LayerIndex { layer, index } = self.shape.at(world)?;
         Some(match layer {
@@ -213,7 +224,7 @@ impl Layout {
         })
     }
 
-    /// The root: the last process of all.
+    /// The root's address: the last of all.
     pub fn root(&self) -> WorldRank {
         self.shape.world(LayerIndex {
             layer: self.shape.top(),
@@ -237,11 +248,11 @@ impl Layout {
         }
     }
 
-    /// The host, from 0, that process `world` runs on; nothing beyond the last process.
+    /// The host, from 0, that the member with the address `world` runs on; nothing beyond the last.
     pub fn host_of(&self, world: WorldRank) -> Option<u32> {
-        let block = world.0 / self.processes_per_host();
-        // The upper nodes run on the last host, behind its block.
-        (world.0 < self.total()).then(|| block.min(self.hosts() - 1))
+        let block = self.process_of(world)?.0 / self.processes_per_host();
+        // Upper nodes that are processes run on the last host, behind its block.
+        Some(block.min(self.hosts() - 1))
     }
 
     /// The world rank of place `index`.

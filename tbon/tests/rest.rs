@@ -25,6 +25,8 @@ fn here(pid: u32) -> Whereabouts {
 fn node() -> Node<MergeFn> {
     let position = Position {
         me: WorldRank(6),
+        process: WorldRank(6),
+        is_beside_root: false,
         height: 2,
         local: None,
         children: vec![(CHILD, 4)],

@@ -433,9 +433,11 @@ proptest! {
         let members: Vec<usize> = (usize::from(!local)..=children).collect();
         let position = Position {
             me: ME,
+            process: ME,
             height,
             local: local.then(|| ranks(0)),
             children: (1..=children).map(|member| (world(member), ranks(member))).collect(),
+            is_beside_root: false,
         };
         let mut node = Node::new(0, position, Sum);
         let history = Vec::new();

@@ -43,8 +43,10 @@ impl PlaceRole {
 }
 
 impl Role for PlaceRole {
-    // No flush: at its exit the root has all that it needs of a place, or is lost.
-    const FLUSH_MAX: Duration = Duration::ZERO;
+    fn flush_max(&self) -> Duration {
+        // No flush: at its exit the root has all that it needs of a place, or is lost.
+        Duration::ZERO
+    }
 
     fn receive<T: Transport>(
         &mut self,

@@ -17,8 +17,8 @@ pub struct PlanArgs {
     /// Ranks of the application.
     #[arg(short = 'n', long = "ranks", value_name = "N")]
     ranks: u32,
-    /// Ranks per tool place, then members per analysis node; the last number repeats [default:
-    /// 64,16]
+    /// `node` for one tool process per node, or ranks per tool place, then members per analysis
+    /// node, each a process; the last number repeats [default: node,16]
     #[arg(long, value_name = "F[,F]", value_parser = <FanIn as Value>::parse)]
     fan_in: Option<FanIn>,
     /// Nodes of the job.
@@ -59,11 +59,20 @@ fn layout(args: &PlanArgs) -> Result<Layout, String> {
 
 /// A number of things: `1 rank`, `2 ranks`.
 pub fn counted(number: u32, singular: &str) -> String {
-    format!("{number} {singular}{}", if number == 1 { "" } else { "s" })
+    let plural = match number {
+        1 => "",
+        _ if singular.ends_with('s') => "es",
+        _ => "s",
+    };
+    format!("{number} {singular}{plural}")
 }
 
-/// `4 ranks + 1 tool place + 1 root`.
+/// `4 ranks + 1 tool process`, or `4 ranks + 1 tool place + 1 root`.
 pub fn sum(layout: &Layout) -> String {
+    if layout.is_one_per_node() {
+        let tools = counted(layout.total() - layout.app(), "tool process");
+        return format!("{} + {}", counted(layout.app(), "rank"), tools);
+    }
     let inner = match layout.nodes() - 1 {
         0 => String::new(),
         nodes => format!(" + {}", counted(nodes, "analysis node")),
@@ -83,8 +92,13 @@ fn as_text(layout: &Layout) -> String {
     for layer in layout.layers() {
         text += &format!(
             "layer {}  {:<18}{:>10}\n",
-            layer.number, layer.name, layer.processes
+            layer.number, layer.name, layer.members
         );
+    }
+    if layout.is_one_per_node() {
+        let tools = layout.total() - layout.app();
+        let tools = counted(tools, "tool process");
+        text += &format!("layers 1 and up {tools:>18}  one per node\n");
     }
     text += &format!("total    {:<18}{:>10}\n\n", "to ask for", layout.total());
     let mut options = String::new();
@@ -145,13 +159,14 @@ fn as_json(layout: &Layout) -> serde_json::Value {
         "ranks": layout.app(),
         "tool_places": layout.places(),
         "analysis_nodes": layout.nodes(),
+        "tool_processes": layout.total() - layout.app(),
         "total": layout.total(),
         "fan_in": layout.fan_in().to_string(),
         "nodes": layout.hosts(),
         "processes_per_node": each,
         "processes_on_last_node": last,
         "layers": layout.layers().map(|layer| json!({
-            "layer": layer.number, "name": layer.name, "processes": layer.processes,
+            "layer": layer.number, "name": layer.name, "members": layer.members,
         })).collect::<Vec<_>>(),
     })
 }
@@ -175,8 +190,8 @@ mod tests {
             "application ranks          8\n",
             "tool places                1\n",
             "10\n",
-            "invivo run -- mpiexec -n 8 ./app",
-            "mpiexec -n 10 invivo exec -- ./app",
+            "invivo run --fan-in 64,16 -- mpiexec -n 8 ./app",
+            "mpiexec -n 10 invivo exec --fan-in 64,16 -- ./app",
         ] {
             assert!(text.contains(part), "{part:?} is not in\n{text}");
         }
@@ -186,11 +201,33 @@ mod tests {
             sum(&layout(8, "2,2", 1)),
             "8 ranks + 4 tool places + 2 analysis nodes + 1 root"
         );
+        assert_eq!(sum(&layout(8, "node", 1)), "8 ranks + 1 tool process");
+        assert_eq!(sum(&layout(8, "node", 2)), "8 ranks + 2 tool processes");
         let json = as_json(&layout(128, "16", 1));
         assert_eq!(
             (json["total"].as_u64(), json["tool_places"].as_u64()),
             (Some(137), Some(8))
         );
+    }
+
+    /// The default: the roles are listed, and one process has them all.
+    #[test]
+    fn a_plan_with_one_tool_process_per_node_says_so() {
+        let text = as_text(&layout(4, "node", 1));
+        for part in [
+            "layer 1  tool places                1\n",
+            "layer 2  root                       1\n",
+            "layers 1 and up     1 tool process  one per node\n",
+            "total    to ask for                 5\n",
+            "invivo run -- mpiexec -n 4 ./app\n",
+            "mpiexec -n 5 invivo exec -- ./app\n",
+        ] {
+            assert!(text.contains(part), "{part:?} is not in\n{text}");
+        }
+        let json = as_json(&layout(8, "node", 2));
+        assert_eq!(json["tool_processes"], 2);
+        assert_eq!(json["processes_per_node"], 5);
+        assert_eq!(json["processes_on_last_node"], 5);
     }
 
     #[test]

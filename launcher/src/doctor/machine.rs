@@ -212,9 +212,7 @@ fn slots(cores: Option<u32>, managed: bool) -> Finding {
     match cores {
         0..=2 => Finding::note(
             check,
-            format!(
-                "{cores} cores: 1 rank, its tool place and the root are more processes than that"
-            ),
+            format!("{cores} core: 1 rank and its tool process are more processes than that"),
             "with Open MPI type --oversubscribe behind mpiexec; expect waiting ranks and tools to \
              slow each other down",
         ),

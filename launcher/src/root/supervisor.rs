@@ -143,14 +143,16 @@ impl Root<'_> {
             ..
         } = self.assignment;
         let cannot =
-            |error: &dyn std::fmt::Display| format!("cannot start the analysis node: {error}");
+            |error: &dyn std::fmt::Display| format!("cannot start the tool process: {error}");
         let (message, theirs) = FinalMessage::pair().map_err(|error| cannot(&error))?;
         let job = self
             .publication
             .as_ref()
             .map_or(job, |publication| &publication.job);
         let library = loaded(barrier.as_ref(), library.clone());
-        let mut command = Command::new(artefacts.analysis_node(library.family));
+        let mut command = Command::new(artefacts.tool_process(library.family));
+        // For the sockets of a tool place, which may be in the same process.
+        command.arg("--runtime-dir").arg(&self.dir);
         command.arg("--family").arg(library.family.name());
         command.arg("--layout").arg(layout.to_string());
         command.arg("--job").arg(&job.id);
@@ -174,7 +176,7 @@ impl Root<'_> {
         command.arg("--recording").arg(options.recording.text());
         command.arg("--strategy").arg(config.strategy.to_string());
         command.arg("--analyses").arg(config.analyses.to_string());
-        test_hooks::add(&mut command, "root");
+        test_hooks::add(&mut command);
         tool_on(&mut command, &library).stdin(Stdio::null());
         let inheritance = Inheritance {
             mask: for_tools(self.signals.mask_before),
@@ -261,15 +263,20 @@ impl Root<'_> {
             (None, ended) if !self.has_begun() => {
                 let how = how(ended);
                 self.tell(&format!(
-                    "the analysis node ended {how} before MPI_Init was complete, and the job with \
+                    "the tool process ended {how} before MPI_Init was complete, and the job with \
                      it"
                 ));
                 Some(ended)
             }
             (None, ended) => {
                 let how = how(ended);
+                let end = match self.assignment.layout.is_one_per_node() {
+                    // No tool place is left that would end the job then.
+                    true => ", and may wait in MPI_Finalize for ever: end the job when it is done",
+                    false => "",
+                };
                 self.tell(&format!(
-                    "the analysis node ended {how}: the application runs on, unobserved"
+                    "the root ended {how}: the application runs on, unobserved{end}"
                 ));
                 // No query can be answered any more, so the job is taken off the list. But we stay:
                 // the launcher would take the end of one process for a failure and end the job.

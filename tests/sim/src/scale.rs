@@ -159,7 +159,7 @@ impl fmt::Display for Measured {
             .layout
             .layers()
             .skip(1)
-            .map(|layer| layer.processes.to_string())
+            .map(|layer| layer.members.to_string())
             .collect();
         let bytes = |at: usize| self.waves.bytes.get(at).copied().unwrap_or(0);
         write!(

@@ -43,7 +43,7 @@ pub struct Job {
     /// Tool places: processes that receive the ranks' events.
     #[prost(uint32, tag = "3")]
     pub places: u32,
-    /// Analysis nodes, the root included.
+    /// Processes that are analysis nodes, the root included; none where tool places are all of it.
     #[prost(uint32, tag = "4")]
     pub nodes: u32,
     /// Family of the MPI library: "ompi" or "mpich".
