@@ -1,5 +1,4 @@
 //! The root's server: takes requests, sends them down the tree, makes answers, and ends the job.
-//!
 //! Knows no MPI and no clock: its role carries messages and passes the time.
 
 mod final_result;

@@ -118,8 +118,8 @@ impl JobClock {
         }
     }
 
-    /// That of a member in the root's process: the same clock. It asks all the same, because a member
-    /// that asks is alive.
+    /// That of a member in the root's process: the same clock. It asks all the same, because a
+    /// member that asks is alive.
     pub fn beside_root(now_ns: u64) -> JobClock {
         JobClock {
             state: State::Exact,

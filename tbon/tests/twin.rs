@@ -485,9 +485,7 @@ proptest! {
                     let (_, missed) = twin.said();
                     twin.awake(&missed, at).filter(|&m| m != 0).map(world).collect()
                 }
-                Step::Command(id) if new_command(id) => {
-                    (1..=children).map(world).collect()
-                }
+                Step::Command(id) if new_command(id) => (1..=children).map(world).collect(),
                 _ => Vec::new(),
             };
             prop_assert_eq!(told, reach);

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! Order and completeness are the intake's, pauses and recording are machines of their own, the
-//! place brings them together; none of these knows MPI or the time. The [`role`] carries messages, [`start`] makes it, and the
-//! program `tool-process` runs it.
+//! place brings them together; none of these knows MPI or the time. The [`role`] carries messages,
+//! [`start`] makes it, and the program `tool-process` runs it.
 #![deny(unsafe_code)]
 
 pub mod analyses;

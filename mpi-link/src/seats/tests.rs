@@ -116,7 +116,7 @@ fn from(message: Option<Message>) -> Option<u32> {
 }
 
 #[test]
-fn the_layer_in_a_tag_tells_the_roles_of_a_process_apart() {
+fn a_tags_layer_tells_roles_apart() {
     let mut process = Process::default();
     let mut send = |address, layer, to, tag| {
         let sent = process
