@@ -54,7 +54,7 @@ impl Branch {
     /// A node at its position.
     pub fn new(now_ns: u64, position: Position) -> Branch {
         Branch {
-            me: position.me,
+            me: position.process,
             node: Node::new(now_ns, position, invivo_analysis::merge::merge as MergeFn),
             stats: SelfStats::default(),
             unreadable: 0,

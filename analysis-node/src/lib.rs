@@ -12,7 +12,7 @@
 //! asked what and makes answers of partial results; the shutdown decides what has to happen in
 //! which order when ranks end or the measurement is shut down; the watchdog asks now and then what
 //! the ranks wait for, and reports a job without progress. Neither these nor the branch know MPI or
-//! the time; the [`roles`] do.
+//! the time; the [`roles`] do. [`start`] makes them, and the program `tool-process` runs them.
 #![deny(unsafe_code)]
 
 pub mod branch;
@@ -22,4 +22,5 @@ pub mod roles;
 pub mod root_server;
 pub mod self_stats;
 pub mod shutdown;
+pub mod start;
 pub mod watchdog;

@@ -1,9 +1,10 @@
 //! The root's server: takes requests, sends them down the tree, makes answers, and ends the job.
-//!
 //! Knows no MPI and no clock: its role carries messages and passes the time.
 
 mod final_result;
 mod last_seconds;
+mod presented;
+mod process_names;
 mod rest;
 
 use crate::gateway::{ConnectionId, Gateway};
@@ -12,27 +13,25 @@ use crate::shutdown::{Shutdown, Step};
 use crate::watchdog::Watchdog;
 use final_result::FinalResult;
 pub use final_result::{ENDED_MAX, LAST_MATRIX_SIDE, LAST_RANK_ROWS};
-use invivo_analysis::groups::Members;
-use invivo_analysis::hang::{Surroundings, explain};
 use invivo_analysis::merge::Mismatch;
 use invivo_proto::control::analyses::{AnalysesStatus, AnalysisSet};
 use invivo_proto::control::decode;
 use invivo_proto::control::link::{
     Answer, Ask as LinkAsk, Final, JobDescription, Request, TimelinePage,
 };
-use invivo_proto::control::results::{Coverage, NOTES_MAX};
 use invivo_proto::control::tree::{Down, JobInfo, Order, Partial, Query, RankEnded, Up};
 use invivo_proto::ids::{CommandId, WorldRank};
+use invivo_tbon::layout::Layout;
 use invivo_tbon::node::Position;
 use invivo_tbon::root::{Ask, AskId, Root, RootAction, RootInput};
 use last_seconds::LastSeconds;
+use process_names::ProcessNames;
 use std::collections::BTreeMap;
 
-/// Questions and commands of gateways under way in the tree; fewer than it takes, so that the
-/// root's own find room at the end.
+/// Questions of gateways under way in the tree; fewer than it takes, so that the root's own find
+/// room at the end. Commands do not count: whoever may only look cannot keep others from steering.
 pub const ASKED_MAX: usize = 32;
 
-// The last questions, and one each for what ranks wait for and for the last seconds.
 const _: () = assert!(
     ASKED_MAX + final_result::QUESTIONS.len() + 1 < invivo_tbon::limits::WAVES_MAX,
     "the tree has room for the root's own questions"
@@ -45,6 +44,8 @@ type MergeFn = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
 #[derive(Clone, Copy, Debug)]
 enum Asker {
     Gateway(ConnectionId, u64),
+    /// A gateway with a command, of which the tree has a limit of its own.
+    Command(ConnectionId, u64),
     /// A gateway that ends the measurement: over as soon as it is answered.
     Shutdown(ConnectionId, u64),
     /// The root itself, for the result.
@@ -88,6 +89,7 @@ pub enum ServerAction {
 pub struct RootServer {
     root: Root<MergeFn>,
     me: WorldRank,
+    names: ProcessNames,
     children: usize,
     job: JobDescription,
     gateway: Option<Gateway>,
@@ -115,7 +117,8 @@ impl RootServer {
         gateway: Option<Gateway>,
     ) -> RootServer {
         let mut server = RootServer {
-            me: position.me,
+            me: position.process,
+            names: ProcessNames::default(),
             children: position.children.len(),
             shutdown: Shutdown::new(position.height, job.ranks),
             root: Root::new(now_ns, position, invivo_analysis::merge::merge as MergeFn),
@@ -135,6 +138,12 @@ impl RootServer {
         }
         server.run(now_ns, RootInput::Job(info));
         server
+    }
+
+    /// In a tree whose members are named by their processes.
+    pub fn named_by(mut self, layout: Layout) -> RootServer {
+        self.names = ProcessNames(Some(layout));
+        self
     }
 
     /// With a watchdog that reports a job without progress.
@@ -241,27 +250,30 @@ impl RootServer {
             }
             LinkAsk::Query(query) => Ask::Query(query),
             LinkAsk::Command { id: command, order } => {
-                // Its acknowledgement ends more than the request, see `answered`.
-                if order == Order::Shutdown {
-                    asker = Asker::Shutdown(connection, id);
-                }
+                asker = match order {
+                    // Its acknowledgement ends more than the request, see `answered`.
+                    Order::Shutdown => Asker::Shutdown(connection, id),
+                    _ => Asker::Command(connection, id),
+                };
                 Ask::Command { id: command, order }
             }
         };
-        if let Some(why) = self.refusal() {
+        let is_question = matches!(what, Ask::Query(_));
+        if let Some(why) = self.refusal(is_question) {
             return self.answer(connection, id, Answer::Refused(why), Vec::new());
         }
         let ask = self.new_ask(asker);
         self.run(now_ns, RootInput::Ask { ask, what });
     }
 
-    /// Why nothing is answered now.
-    fn refusal(&self) -> Option<String> {
+    /// Why a question or a command is not taken now.
+    fn refusal(&self, is_question: bool) -> Option<String> {
+        let is_gateways = |asker: &&Asker| matches!(asker, Asker::Gateway(..));
         if self.shutdown.is_measurement_over() {
             Some("the measurement was shut down: the job runs on unobserved".into())
         } else if self.shutdown.has_begun() {
             Some("the job is ending; its report comes next".into())
-        } else if self.asked.len() >= ASKED_MAX {
+        } else if is_question && self.asked.values().filter(is_gateways).count() >= ASKED_MAX {
             Some(format!(
                 "{ASKED_MAX} questions are being answered already; ask again when one of them is"
             ))
@@ -397,9 +409,10 @@ impl RootServer {
                     missing,
                 } => {
                     let answer = self.present(partial, coverage);
-                    self.answered(ask, answer, missing);
+                    self.answered(ask, answer, self.names.of(&missing));
                 }
-                RootAction::Acked { ask, acks } => {
+                RootAction::Acked { ask, mut acks } => {
+                    acks.missing = self.names.of(&acks.missing);
                     let missing = acks.missing.clone();
                     self.answered(ask, Answer::Command(acks), missing);
                 }
@@ -420,46 +433,11 @@ impl RootServer {
         self.shutdown.rank_ended(now_ns);
     }
 
-    /// Makes an answer of what the tree found.
-    fn present(&self, partial: Partial, mut coverage: Coverage) -> Answer {
-        coverage.tool_cpu_ns = coverage.tool_cpu_ns.saturating_add(self.stats.cpu_ns);
-        match partial {
-            Partial::Functions(table) => Answer::Functions(table, coverage),
-            Partial::Matrix(matrix) => Answer::Matrix(matrix, coverage),
-            Partial::Messages(messages) => Answer::Messages(*messages, coverage),
-            Partial::Buffers(buffers) => Answer::Buffers(buffers, coverage),
-            Partial::Records(records) => Answer::Records(records, coverage),
-            Partial::Timeline(last) => Answer::Timeline(last, coverage),
-            Partial::Hang(waits) => {
-                let around = Surroundings {
-                    ranks: self.job.ranks,
-                    members: &|comm| self.root.group(comm).map(Members::of),
-                };
-                Answer::Hang(Box::new((explain(&waits, &around), *waits)), coverage)
-            }
-            Partial::Stacks(stacks) => Answer::Stacks(stacks, coverage),
-            Partial::Analyses(analyses) => Answer::Analyses(analyses, coverage),
-            Partial::Status(mut status) => {
-                status.notes.extend(self.own_notes());
-                status.notes.truncate(NOTES_MAX);
-                Answer::Status(status, coverage)
-            }
-        }
-    }
-
-    /// What went wrong at the root itself.
-    fn own_notes(&self) -> impl Iterator<Item = String> {
-        let refusals = self.gateway.as_ref().and_then(Gateway::refusals);
-        let closed = refusals.map(|(count, why)| {
-            format!("{count} connections of a gateway were closed, the first because {why}")
-        });
-        closed.into_iter().chain(self.stats.notes(self.me))
-    }
-
-    /// Delivers an answer to its asker.
     fn answered(&mut self, ask: AskId, answer: Answer, missing: Vec<WorldRank>) {
         match self.asked.remove(&ask) {
-            Some(Asker::Gateway(connection, id)) => self.answer(connection, id, answer, missing),
+            Some(Asker::Gateway(connection, id) | Asker::Command(connection, id)) => {
+                self.answer(connection, id, answer, missing)
+            }
             Some(Asker::Shutdown(connection, id)) => {
                 // Where no rank has done it, nothing is over: whoever asked sees why, and may ask
                 // again.

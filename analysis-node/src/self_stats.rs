@@ -6,7 +6,7 @@ use invivo_proto::ids::WorldRank;
 /// Counters of this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SelfStats {
-    /// Processor time so far, in ns.
+    /// Processor time so far, in ns; 0 where another role of the process counts it.
     pub cpu_ns: u64,
     /// Messages that could not be sent because the other side took none.
     pub refused_sends: u64,
@@ -16,9 +16,9 @@ pub struct SelfStats {
 
 impl SelfStats {
     /// As they are now.
-    pub fn now(refused_sends: u64, panics: u64) -> SelfStats {
+    pub fn now(counts_cpu: bool, refused_sends: u64, panics: u64) -> SelfStats {
         SelfStats {
-            cpu_ns: cpu_ns(),
+            cpu_ns: if counts_cpu { cpu_ns() } else { 0 },
             refused_sends,
             panics,
         }

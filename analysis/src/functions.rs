@@ -212,6 +212,8 @@ fn bytes(facts: &Facts) -> (u64, u64) {
             (0, facts.bytes_in)
         }
         RecordKind::Collective => (facts.bytes_out, facts.bytes_in),
+        // One-sided calls and files; other plain calls say 0.
+        RecordKind::Plain if facts.peer != peer::NULL => (facts.bytes_out, facts.bytes_in),
         // What a nonblocking collective receives is known only when it completes.
         RecordKind::PostCollective => (facts.bytes_out, 0),
         RecordKind::CompletedCollective => (0, facts.bytes_in),

@@ -40,12 +40,12 @@ pub use unresolved::UNRESOLVED_MAX;
 use crate::communicators::Communicators;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::ops::Range;
 use counters::{Counters, UnmatchedReason};
 use invivo_proto::control::VERSION;
 use invivo_proto::control::peer::{Clipping, ENDPOINTS_MAX, Endpoints};
 use invivo_proto::control::results;
 use invivo_proto::ids::{CommLocal, Rank, WorldRank};
+use invivo_proto::rank_set::RankSet;
 use invivo_proto::record::{Call, Facts, Part, RecordKind};
 use matcher::Matcher;
 use outbox::Outbox;
@@ -54,7 +54,7 @@ use unresolved::{Key, Unknown, Unresolved};
 use waiting::{Channel, Endpoint, Side, UNKNOWN_NS};
 
 /// Which place a rank of the application is below, by any number that the driver gives to places.
-pub type PlaceOf = Box<dyn Fn(Rank) -> u32 + Send>;
+pub type PlaceOf = Box<dyn Fn(Rank) -> Option<u32> + Send>;
 
 /// The rank and the time of a call, with what is known about its communicators and its clock.
 pub struct Of<'a, F> {
@@ -105,7 +105,7 @@ impl core::error::Error for Refused {}
 
 /// The messages of the ranks below one place.
 pub struct Messages {
-    first: u32,
+    numbers: RankSet,
     ranks: Vec<OfRank>,
     place_of: PlaceOf,
     unknown: Unknown,
@@ -130,10 +130,11 @@ struct OfRank {
 
 impl Messages {
     /// Of a place with these ranks of all that the job has.
-    pub fn new(ranks: Range<u32>, job_ranks: u32, place_of: PlaceOf) -> Messages {
+    pub fn new(ranks: impl Into<RankSet>, job_ranks: u32, place_of: PlaceOf) -> Messages {
+        let numbers = ranks.into();
         Messages {
-            first: ranks.start,
-            ranks: ranks.map(|_| OfRank::default()).collect(),
+            numbers,
+            ranks: numbers.iter().map(|_| OfRank::default()).collect(),
             place_of,
             unknown: Unknown::default(),
             outbox: Outbox::default(),
@@ -174,7 +175,7 @@ impl Messages {
         request: u64,
         posted: u64,
     ) {
-        let Some(index) = self.index(of.rank) else {
+        let Some(index) = self.numbers.index(of.rank) else {
             return;
         };
         let of_rank = &mut self.ranks[index];
@@ -247,18 +248,16 @@ impl Messages {
         let tag = with.tag;
         // Later endpoints of the same key must not overtake one that still waits for its
         // definition.
-        if !self.unknown.waits(&key)
-            && let Some(channel) = self.channel(communicators, key, tag, side)
-        {
-            self.deliver(channel, side, endpoint);
-        } else if !self.unknown.push(
-            key,
-            Unresolved {
-                side,
-                tag,
-                endpoint,
-            },
-        ) {
+        let goes = !self.unknown.waits(&key)
+            && self
+                .channel(communicators, key, tag, side)
+                .is_some_and(|channel| self.deliver(channel, side, endpoint));
+        let unresolved = Unresolved {
+            side,
+            tag,
+            endpoint,
+        };
+        if !goes && !self.unknown.push(key, unresolved) {
             self.counters
                 .unmatched(&endpoint, UnmatchedReason::Unresolved);
         }
@@ -269,33 +268,38 @@ impl Messages {
     pub fn resolve_waiting(&mut self, communicators: &Communicators) {
         for key in self.unknown.keys() {
             for one in self.unknown.take(&key) {
-                match self.channel(communicators, key, one.tag, one.side) {
-                    Some(channel) => self.deliver(channel, one.side, one.endpoint),
-                    None => {
-                        let kept = self.unknown.push(key, one);
-                        debug_assert!(kept, "it has just been taken out, so there is room");
-                    }
+                let channel = self.channel(communicators, key, one.tag, one.side);
+                let goes = |channel| self.deliver(channel, one.side, one.endpoint);
+                if !channel.is_some_and(goes) {
+                    let kept = self.unknown.push(key, one);
+                    debug_assert!(kept, "it has just been taken out, so there is room");
                 }
             }
         }
     }
 
-    /// To its other endpoint, here or at another place.
+    /// To its other endpoint, here or at another place. False where it is not known which place
+    /// that is.
     #[inline]
-    fn deliver(&mut self, channel: Channel, side: Side, endpoint: Endpoint) {
+    fn deliver(&mut self, channel: Channel, side: Side, endpoint: Endpoint) -> bool {
         // A receive is always at the place of its own rank; only sends travel.
-        if side == Side::Receive || self.index(channel.destination).is_some() {
-            return self.meet(channel, side, endpoint);
+        if side == Side::Receive || self.numbers.index(channel.destination).is_some() {
+            self.meet(channel, side, endpoint);
+            return true;
         }
-        let place = (self.place_of)(channel.destination);
+        let Some(place) = (self.place_of)(channel.destination) else {
+            return false;
+        };
         if !self.outbox.push(place, channel, &endpoint) {
             self.counters.unmatched(&endpoint, UnmatchedReason::Limit);
         }
+        true
     }
 
     #[inline]
     fn meet(&mut self, channel: Channel, side: Side, endpoint: Endpoint) {
         let lost_ns = self
+            .numbers
             .index(channel.destination)
             .map_or(0, |at| self.ranks[at].lost_ns);
         self.matcher
@@ -330,7 +334,7 @@ impl Messages {
         let error_ns = short(endpoints.clock_error_ns);
         let mut foreign = 0;
         for send in &endpoints.sends {
-            if self.index(send.destination).is_some() {
+            if self.numbers.index(send.destination).is_some() {
                 let (channel, endpoint) = outbox::open(send, error_ns);
                 self.meet(channel, Side::Send, endpoint);
             } else {
@@ -346,7 +350,7 @@ impl Messages {
 
     /// Records of a rank were lost before `at_ns` (job time).
     pub fn lost(&mut self, rank: Rank, at_ns: u64, communicators: &Communicators) {
-        let Some(index) = self.index(rank) else {
+        let Some(index) = self.numbers.index(rank) else {
             return;
         };
         let of_rank = &mut self.ranks[index];
@@ -455,12 +459,6 @@ impl Messages {
             source,
             tag,
         })
-    }
-
-    #[inline]
-    fn index(&self, rank: Rank) -> Option<usize> {
-        let index = rank.0.checked_sub(self.first)? as usize;
-        (index < self.ranks.len()).then_some(index)
     }
 }
 

@@ -3,8 +3,8 @@
 //!
 //! Every list has a fixed length, so that a status does not grow with the job.
 //!
-//! Lists are merged as sorted sets of which the first so many stay: the first of a union are among
-//! the firsts of its parts, so the shape of the tree makes no difference.
+//! Lists are merged as sorted sets of which the first so many stay, or the first and the last:
+//! those of a union are among those of its parts, so the shape of the tree makes no difference.
 
 use alloc::vec::Vec;
 use core::cmp::{Ordering, Reverse};
@@ -18,7 +18,7 @@ pub fn merge(into: &mut JobStatus, from: JobStatus) {
         *into = into.saturating_add(from);
     }
     into.named.extend(from.named);
-    keep_worst(&mut into.named);
+    keep_extremes(&mut into.named);
     into.pause = longest(into.pause, from.pause);
     into.observed_ns = into.observed_ns.max(from.observed_ns);
     into.notes.extend(from.notes);
@@ -57,21 +57,25 @@ fn newest(a: Option<WindowStatus>, b: Option<WindowStatus>) -> Option<WindowStat
     })
 }
 
-/// Sorts ranks worst first, that is most time in MPI first, names each once, and keeps as many as a
-/// status names. A place brings its own ranks into this form too.
-pub fn keep_worst(named: &mut Vec<RankStatus>) {
+/// Sorts ranks by their time in MPI, the least first: the others wait for those. Names each once,
+/// and of more than a status names keeps both ends. A place brings its own ranks into this form
+/// too.
+pub fn keep_extremes(named: &mut Vec<RankStatus>) {
     // `dedup_by_key` removes only neighbours.
     named.sort_unstable_by_key(|status| (status.rank, order(status)));
     named.dedup_by_key(|status| status.rank);
     named.sort_unstable_by_key(order);
-    named.truncate(RANKS_NAMED_MAX);
+    if let Some(middle) = named.len().checked_sub(RANKS_NAMED_MAX) {
+        let from = RANKS_NAMED_MAX / 2;
+        named.drain(from..from + middle);
+    }
 }
 
-/// Worst first; of equal ones the lowest rank. The rest only decides between two statements about
-/// one rank.
+/// The least time in MPI first; of equal ones the lowest rank. The rest only decides between two
+/// statements about one rank.
 fn order(status: &RankStatus) -> impl Ord + use<> {
     (
-        Reverse(status.mpi_ns),
+        status.mpi_ns,
         status.rank,
         Reverse(status.entered),
         Reverse(status.since_ns),
@@ -105,16 +109,16 @@ pub(crate) mod tests {
             RankState::Finished,
             RankState::Held,
         ];
-        let rank = (0u32..100, prop::sample::select(&STATES), 0u64..20).prop_map(
-            |(rank, state, mpi_ns)| RankStatus {
+        let rank =
+            (0u32..100, prop::sample::select(&STATES)).prop_map(|(rank, state)| RankStatus {
                 rank: Rank(rank),
                 state,
                 region: RegionId(1),
                 since_ns: 5,
                 entered: u64::from(rank),
-                mpi_ns,
-            },
-        );
+                // A rank has one place: no two say another time of it.
+                mpi_ns: u64::from(rank) * 7 % 20,
+            });
         let pause =
             prop::option::of(
                 (0u64..4, 0u64..4).prop_map(|(command, lease_left_ns)| PauseStatus {
@@ -133,7 +137,7 @@ pub(crate) mod tests {
         )
             .prop_map(
                 |(mut named, states, pause, observed_ns, mut notes, recording)| {
-                    keep_worst(&mut named);
+                    keep_extremes(&mut named);
                     notes.sort_unstable();
                     notes.dedup();
                     JobStatus {
@@ -211,8 +215,11 @@ pub(crate) mod tests {
         };
 
         flat.named = ranks.into_iter().filter_map(worst_of).cloned().collect();
-        flat.named.sort_by_key(|r| (Reverse(r.mpi_ns), r.rank));
-        flat.named.truncate(RANKS_NAMED_MAX);
+        flat.named.sort_by_key(|r| (r.mpi_ns, r.rank));
+        let many = flat.named.len();
+        let is_at_an_end = |at: usize| at < 16 || at + 16 >= many;
+        let mut at = 0..;
+        flat.named.retain(|_| is_at_an_end(at.next().unwrap()));
         flat.pause = all
             .iter()
             .filter_map(|s| s.pause)

@@ -3,6 +3,7 @@
 pub mod abort;
 pub mod attach;
 pub mod finalize;
+mod found_numbers;
 pub mod init_lock;
 pub mod refusals;
 pub mod sessions;

@@ -11,9 +11,12 @@ pub const SAMPLED_CALLS: u64 = 256;
 /// Calls between two polls of what is on its way (packets, definitions) and of the sampling
 /// frequency. MPI makes progress in a poll, too, and each costs more than a recorded call.
 pub const POLLED_CALLS: u32 = 32;
-/// Threads with a location of their own. The last status page belongs to all other threads
-/// together: they count their calls there.
+/// Threads with a location of their own at one time. The last status page belongs to all other
+/// threads together: they count their calls there.
 pub const LOCATIONS: usize = LOCATIONS_MAX - 1;
+/// Locations without a thread keep their open packets up to one part in so many of the pool: 8 of
+/// 16.
+pub const PARKED_PACKETS_PART: usize = 2;
 /// Datatypes whose size a thread remembers: programs use a handful at a time.
 pub const DATATYPE_SIZES: usize = 16;
 /// The first request of a thread without a location: requests of records never get so far.

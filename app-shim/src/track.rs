@@ -8,3 +8,4 @@ mod groups;
 mod handle_table;
 pub mod requests;
 mod shared_table;
+pub mod windows;

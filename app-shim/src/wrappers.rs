@@ -14,5 +14,6 @@ mod generated;
 mod init;
 mod macros;
 mod mpi_t;
+mod pcontrol;
 mod recorded;
 mod sessions;

@@ -144,6 +144,7 @@ mod tests {
                     ordinal: 0,
                     request: 0,
                     is_clipped: false,
+                    occupant: 0,
                     parts: Vec::new(),
                 };
                 of.track(rank, 0).calls.push(made);

@@ -38,7 +38,7 @@ pub struct Death {
 #[derive(Clone, Debug, Default)]
 pub struct Track {
     pub rank: u32,
-    /// The thread, 0 for the one that initialised MPI.
+    /// The location's number in the rank: of the thread that initialised MPI 0.
     pub thread: u32,
     /// Its calls, in order of their ends.
     pub calls: Vec<Call>,
@@ -84,6 +84,8 @@ pub struct Call {
     pub request: u64,
     /// It was longer.
     pub is_clipped: bool,
+    /// Which of the location's threads, one after the other, made it.
+    pub occupant: u32,
     /// What else it did.
     pub parts: Vec<Part>,
 }
@@ -174,6 +176,8 @@ pub struct Open {
     pub function: Option<Arc<str>>,
     /// When it was entered.
     pub begin_ns: u64,
+    /// Which of the location's threads is in it.
+    pub occupant: u32,
 }
 
 impl Observation {

@@ -1,7 +1,7 @@
 //! Writes an observation as a Perfetto trace, for <https://ui.perfetto.dev>.
 //!
-//! A process per rank, a track per thread, a slice per call with what it communicated, an arrow per
-//! message, and a slice without an end for the call that was open.
+//! A process per rank, a track per location, a slice per call with what it communicated, an arrow
+//! per message, and a slice without an end for the call that was open.
 //!
 //! Each track is a sequence of its own, as if a process had written it, so that its packets are in
 //! the order of time. Calls of a thread do not overlap; where pages of one observation were put to
@@ -25,7 +25,7 @@ const PARTS_SHOWN: usize = 16;
 const PACKET_KEY: u8 = 1 << 3 | 2;
 
 /// Names of arguments; their numbers are their places, from 1.
-const ARGUMENTS: [&str; 14] = [
+const ARGUMENTS: [&str; 15] = [
     "peer",
     "root",
     "tag",
@@ -40,6 +40,7 @@ const ARGUMENTS: [&str; 14] = [
     "parts",
     "why",
     "calls",
+    "occupant",
 ];
 
 /// Writes a trace.
@@ -195,7 +196,8 @@ impl<W: Write> Pen<'_, W> {
                 .as_deref()
                 .unwrap_or("MPI (recording was off: nobody noted which call)");
             // No end event: Perfetto draws such a slice to the end of the trace.
-            self.slice(now_ns, name, Vec::new(), Ends::default())?;
+            let facts = occupant(open.occupant).into_iter().collect();
+            self.slice(now_ns, name, facts, Ends::default())?;
         }
 
         if let Some(death) = of.death(track.rank).filter(|_| track.thread == 0) {
@@ -340,6 +342,7 @@ fn arguments(call: &Call) -> Vec<DebugAnnotation> {
     if call.is_clipped {
         all.push(argument("clipped", Value::Bool(true)));
     }
+    all.extend(occupant(call.occupant));
     for part in call.parts.iter().take(PARTS_SHOWN) {
         all.push(text("part", described(&part.function, &part.facts)));
     }
@@ -348,6 +351,11 @@ fn arguments(call: &Call) -> Vec<DebugAnnotation> {
         all.push(count("parts", call.parts.len() as u64));
     }
     all
+}
+
+/// Which of the track's threads it was; nothing of the first, which is the only one of most.
+fn occupant(occupant: u32) -> Option<DebugAnnotation> {
+    (occupant != 0).then(|| count("occupant", occupant.into()))
 }
 
 fn of_facts(facts: &Facts) -> Vec<DebugAnnotation> {

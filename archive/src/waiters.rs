@@ -128,6 +128,7 @@ mod tests {
         of.track(rank, 0).open = Some(Open {
             function: Some(function.into()),
             begin_ns,
+            occupant: 0,
         });
     }
 
@@ -146,6 +147,7 @@ mod tests {
             ordinal: 0,
             request,
             is_clipped: false,
+            occupant: 0,
             parts: Vec::new(),
         });
     }
@@ -216,6 +218,7 @@ mod tests {
             of.track(rank, thread).open = Some(Open {
                 function: Some("MPI_Wait".into()),
                 begin_ns: since_ns,
+                occupant: 0,
             });
         }
 

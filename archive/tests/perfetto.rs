@@ -19,6 +19,7 @@ fn call(function: &str, begin_ns: u64, end_ns: u64, facts: Facts) -> Call {
         ordinal: 4,
         request: 0,
         is_clipped: false,
+        occupant: 0,
         parts: Vec::new(),
     }
 }
@@ -67,6 +68,7 @@ fn job() -> (Observation, Endpoints) {
     sender.open = Some(Open {
         function: Some("MPI_Send".into()),
         begin_ns: 500,
+        occupant: 0,
     });
     let receiver = of.track(1, 0);
     let mut wait = call("MPI_Wait", 250, 350, Facts::default());

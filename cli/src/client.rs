@@ -65,6 +65,11 @@ pub fn client(connect: &Connect, scope: Scope) -> anyhow::Result<Client> {
         Scope::View => &connect.view,
         Scope::Control => &connect.control,
     };
+    anyhow::ensure!(
+        !token.is_empty(),
+        "connect.json of job {} has no token for this",
+        connect.job
+    );
     let mut value = MetadataValue::try_from(format!("Bearer {token}")).map_err(|_| {
         anyhow::anyhow!(
             "the token in connect.json of job {} is no token",

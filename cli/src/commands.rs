@@ -24,6 +24,7 @@ pub mod target;
 pub mod timeline;
 pub mod watch;
 
+use invivo_report::{Versioned, terminal};
 use serde::Serialize;
 use std::io::Write;
 use std::process::ExitCode;
@@ -59,10 +60,23 @@ pub fn finish(result: anyhow::Result<Outcome>) -> ExitCode {
         // The reader has enough (`invivo functions | head`): that is no failure.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            note(&format!("{error:#}"));
+            note(&sentence(&error));
             ExitCode::FAILURE
         }
     }
+}
+
+/// An error with its causes, each said once: some errors have their cause in their own words.
+fn sentence(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text.push_str(&format!(": {cause}"));
+        }
+    }
+    text
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
@@ -72,19 +86,43 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 /// Prints text that ends in a newline.
 fn print(text: &str) -> anyhow::Result<()> {
+    print_as_it_is(&terminal::lines(text))
+}
+
+/// Prints text in which nothing comes from elsewhere that a terminal could obey.
+fn print_as_it_is(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())?;
     // Flushed here, because an error at the end of the process would go unnoticed.
     Ok(out.flush()?)
 }
 
-/// Prints a value as one line of JSON.
+/// Prints an object as one line of JSON, with its version.
 fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
-    print(&(serde_json::to_string(value)? + "\n"))
+    let text = serde_json::to_string(&Versioned::new(value))?;
+    print_as_it_is(&format!("{}\n", terminal::json(&text)))
 }
 
 /// Prints a line on standard error that begins with our name.
 fn note(line: &str) {
     // Standard error may be closed.
-    let _ = writeln!(std::io::stderr(), "invivo: {line}");
+    let _ = writeln!(std::io::stderr(), "invivo: {}", terminal::lines(line));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn an_error_says_each_cause_once() {
+        let error = invivo_jobdir::Connect::read(Path::new("/nonexistent/connect.json"));
+        let error = anyhow::Error::from(error.expect_err("no file")).context("no job");
+        let text = sentence(&error);
+        assert!(
+            text.starts_with("no job: cannot read /nonexistent"),
+            "{text}"
+        );
+        assert_eq!(text.matches("No such file").count(), 1, "{text}");
+    }
 }

@@ -3,5 +3,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    invivo_jobdir::no_core_dump();
     invivo_cli::Cli::of_this_process().run()
 }

@@ -19,6 +19,7 @@ use crate::commands::Outcome;
 use crate::commands::target::Target;
 use crate::steer;
 use crossterm::event::{Event as TerminalEvent, EventStream};
+use invivo_config::{Time, Value};
 use invivo_report::glyphs::Look;
 use link::Link;
 use model::{Action, Connection, Event, Model, Settings};
@@ -64,13 +65,7 @@ pub struct Args {
 }
 
 fn time(text: &str) -> Result<Duration, String> {
-    let time = humantime::parse_duration(text)
-        .map_err(|error| format!("{error}; give a time as 200ms or 2s"))?;
-    if time.is_zero() {
-        Err("no time; give a time as 200ms or 2s".to_owned())
-    } else {
-        Ok(time)
-    }
+    Time::parse(text).map(|time| time.0)
 }
 
 /// Shows the job until the user leaves.
@@ -159,6 +154,6 @@ mod tests {
     #[test]
     fn times_have_units_and_are_some() {
         assert_eq!(time("200ms"), Ok(Duration::from_millis(200)));
-        assert!(time("0s").is_err() && time("5").is_err());
+        assert!(time("0s").is_err() && time("soon").is_err());
     }
 }

@@ -9,8 +9,8 @@ use invivo_proto::ids::{Rank, WorldRank};
 use serde_json::Value;
 use std::process::Stdio;
 use std::time::Duration;
-use support::User;
 use support::scripted_root::{Reply, known};
+use support::{User, assert_on_the_page};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -53,6 +53,7 @@ async fn views_are_text_for_people_and_json_for_programs() {
         "{functions}"
     );
     let functions = user.json(&["functions", "--per-rank", "--json"]).await;
+    assert_on_the_page("FunctionsReply", &functions);
     let ranks: Vec<_> = functions["rank_rows"]
         .as_array()
         .expect("rows")
@@ -278,13 +279,15 @@ async fn jobs_are_listed_chosen_and_cleaned_up() {
     );
     assert!(!dead.dir.exists());
     let list = user.json(&["list", "--json"]).await;
-    let jobs: Vec<_> = list
+    let jobs: Vec<_> = list["jobs"]
         .as_array()
         .expect("jobs")
         .iter()
         .map(|job| job["job"].as_str())
         .collect();
     assert_eq!(jobs, [Some("one"), Some("two")]);
+    assert_eq!(list["version"], 1);
+    assert_on_the_page("invivo list", &list["jobs"][0]);
     assert!(!list.to_string().contains(&first.connect.control));
 
     let (status, _, err) = user.said(&["functions"]).await;

@@ -5,7 +5,7 @@ mod support;
 use clap::CommandFactory;
 use invivo_cli::Cli;
 use std::collections::BTreeSet;
-use support::User;
+use support::{User, assert_on_the_page};
 
 fn write(user: &User, path: &str, text: &str) {
     let path = user.home.path().join(path);
@@ -39,6 +39,7 @@ async fn flags_environment_and_three_files_in_this_order() {
         .await
         .expect("started");
     let all: serde_json::Value = serde_json::from_slice(&output.stdout).expect("json");
+    assert_on_the_page("invivo config", &all);
     let setting = |key: &str| {
         let settings = all["settings"].as_array().expect("settings");
         let found = settings
@@ -64,7 +65,7 @@ async fn flags_environment_and_three_files_in_this_order() {
 
     let text = user.text(&["config", "--no-config"]).await;
     assert!(
-        text.contains("\nfan-in         \"64,16\"             default\n"),
+        text.contains("\nfan-in         \"node,16\"           default\n"),
         "{text}"
     );
 }

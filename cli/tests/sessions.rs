@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use support::scripted_root::{Reply, acks, known};
-use support::{Job, User};
+use support::{Job, User, assert_on_the_page};
 use tokio::time::{sleep, timeout};
 
 fn file(user: &User, text: &str) -> String {
@@ -155,7 +155,9 @@ async fn a_result_for_programs_has_every_step_with_its_answer() {
         (&"passed".into(), &0.into(), &"known".into())
     );
     assert_eq!(result["session"], "session.toml");
+    assert_on_the_page("invivo session run", &result);
     let steps = result["steps"].as_array().expect("steps");
+    assert_on_the_page("invivo session run", &steps[0]);
     let words: Vec<_> = steps.iter().map(|step| step["action"].as_str()).collect();
     assert_eq!(
         words,

@@ -65,7 +65,7 @@ async fn every_page_has_a_key_and_keeps_the_bar() {
         assert!(overview.contains(text), "{text:?} in\n{overview}");
     }
     for (key, text) in [
-        ("2", "1 of 4 ranks, the most time in MPI first"),
+        ("2", "1 of 4 ranks, the least time in MPI first"),
         ("3", "all ranks together"),
         (
             "4",

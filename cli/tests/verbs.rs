@@ -33,7 +33,7 @@ async fn each_verb_is_the_order_that_it_says() {
         (
             user.text(&["reset"]).await,
             "reset 4 of 4 ranks in ",
-            "; cut at 0.000010 s of job time (clocks agree within 50 ns), 3 calls clipped\n",
+            "; cut at 0.000010 s after the start (clocks agree within 50 ns), 3 calls clipped\n",
         ),
         (
             user.text(&["record", "off"]).await,
@@ -86,8 +86,8 @@ async fn a_window_says_where_it_lay_and_what_it_holds() {
     let _gateway = job.gateway().await;
     let text = user.text(&["record", "--for", "2s"]).await;
     let head = "recorded a window on 4 of 4 ranks in ";
-    let tail = "; from 0.000010 s to 2.000010 s of job time (2.00 s; clocks agree within 50 ns), \
-        complete 2.00 us after its \
+    let tail = "; from 0.000010 s to 2.000010 s after the start (2.00 s; clocks agree within \
+        50 ns), complete 2.00 us after its \
                 end, 3 calls clipped, 2 calls still open; 60 calls in it; see them: invivo \
                 functions\n";
     assert!(text.starts_with(head) && text.ends_with(tail), "{text}");
@@ -143,7 +143,7 @@ async fn wrong_usage_is_told_from_failure() {
         &["record"][..],
         &["record", "maybe"],
         &["record", "on", "--for", "2s"],
-        &["record", "--for", "2"],
+        &["record", "--for", "soon"],
         &["hold", "--lease", "0s"],
         &["invite", "--scope", "modules"],
         &["session", "run"],

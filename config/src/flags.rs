@@ -20,8 +20,9 @@ pub struct Flags {
           default_missing_value = "true",
           value_parser = bool::parse)]
     pub quiet: Option<bool>,
-    /// Ranks that one tool place takes, then members that one analysis node takes, by layer from
-    /// below; the last number holds for all layers above [default: 64,16]
+    /// `node`: one tool process per node, with all roles. Or a process for every tool place and
+    /// analysis node: ranks that one tool place takes, then members that one analysis node takes,
+    /// by layer from below; the last number holds for all layers above [default: node,16]
     #[arg(long, value_name = "F[,F]", value_parser = <FanIn as Value>::parse)]
     pub fan_in: Option<FanIn>,
     /// Memory for the records of one location (a thread of a rank); the oldest give way when it is

@@ -92,9 +92,8 @@ fn unknown_keys_and_bad_values_are_refused_where_they_stand() {
     assert!(here("report = 'a%z'\n").starts_with("invivo.toml:1: `%z` in a%z is no token"));
     assert_eq!(
         error(&[("INVIVO_FAN_IN", "many")], &[]),
-        "the variable INVIVO_FAN_IN: \"many\" is no fan-in: a fan-in is ranks per tool place and \
-         then members per analysis \
-         node, the last one repeats; write it like `4,16`"
+        "the variable INVIVO_FAN_IN: \"many\" is no fan-in: a fan-in is `node`, or ranks per tool \
+         place and then members per analysis node, the last one repeats; write it like `4,16`"
     );
     // What another layer hides is wrong all the same.
     let hidden = [file("near", "fan-in = 2\n"), file("far", "fan-in = 0\n")];
@@ -149,7 +148,7 @@ fn what_is_written_beside_a_report_says_the_same_again() {
         report: Some("out/a \"b\"\u{7f}.json".into()),
         quiet: Some(false),
         hold: Some(Hold(None)),
-        fan_in: Some(fan_in("2,4")),
+        fan_in: Some(fan_in("node,4")),
         budget: Some(Bytes(3000)),
         listen: Some(Address("login1:99".into())),
         ..Flags::default()

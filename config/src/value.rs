@@ -60,11 +60,11 @@ impl Value for FanIn {
     }
 
     fn json(&self) -> serde_json::Value {
-        let numbers = self.to_string();
-        numbers
-            .split(',')
-            .filter_map(|number| number.parse::<u32>().ok())
-            .collect()
+        let part = |part: &str| match part.parse::<u32>() {
+            Ok(number) => json!(number),
+            Err(_) => json!(part),
+        };
+        self.to_string().split(',').map(part).collect()
     }
 }
 
@@ -122,7 +122,26 @@ impl Value for Bytes {
     }
 }
 
-/// A length of time that is not nothing.
+/// A plain number: seconds.
+fn seconds(text: &str) -> Option<Duration> {
+    // Rust also reads signs, exponents, `inf` and `nan`.
+    let is_plain = text
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let seconds: f64 = text.parse().ok().filter(|_| is_plain)?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+/// A number with a fraction and one unit, as `0.5s`.
+fn fraction(text: &str) -> Option<Duration> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let (number, unit) = text.split_at(end);
+    let number: f64 = number.parse().ok().filter(|_| number.contains('.'))?;
+    let one = humantime::parse_duration(&format!("1{}", unit.trim())).ok()?;
+    Duration::try_from_secs_f64(number * one.as_secs_f64()).ok()
+}
+
+/// A length of time that is not nothing: seconds, or with a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Time(pub Duration);
 
@@ -135,8 +154,10 @@ impl Time {
 
 impl Value for Time {
     fn parse(text: &str) -> Result<Time, String> {
-        let time = humantime::parse_duration(text)
-            .map_err(|_| format!("{text:?} is no time; give one as 500ms, 30s, 10m or 2h"))?;
+        let time = seconds(text)
+            .or_else(|| fraction(text))
+            .or_else(|| humantime::parse_duration(text).ok())
+            .ok_or_else(|| format!("{text:?} is no time; give one as 500ms, 30s, 10m or 2h"))?;
         // Zero would mean "never", "at once" or "without end", depending on the option.
         if time.is_zero() {
             return Err(format!(
@@ -163,7 +184,7 @@ pub struct Hold(pub Option<Duration>);
 
 impl Value for Hold {
     fn parse(text: &str) -> Result<Hold, String> {
-        // As a truth value first: `1` is `true` and no time, which needs a unit.
+        // As a truth value first: `1` is `true` and not a second.
         match bool::parse(text) {
             Ok(true) => Ok(Hold(Some(Duration::from_nanos(LEASE_DEFAULT_NS)))),
             Ok(false) => Ok(Hold(None)),
@@ -286,11 +307,28 @@ mod tests {
     }
 
     #[test]
+    fn times_are_seconds_or_have_a_unit() {
+        let ns = |text| Time::parse(text).map(Time::ns);
+        for (text, expected) in [
+            ("5", 5_000_000_000),
+            ("0.5", 500_000_000),
+            ("0.25s", 250_000_000),
+            ("1.5m", 90_000_000_000),
+            ("500ms", 500_000_000),
+            ("1m 30s", 90_000_000_000),
+        ] {
+            assert_eq!(ns(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
     fn nonsense_is_refused_with_an_example() {
         let errors = [
             FanIn::parse("0").expect_err("none"),
             FanIn::parse("4,1").expect_err("a node with one child"),
-            Time::parse("10").expect_err("no unit"),
+            Time::parse("1e3").expect_err("no plain number"),
+            Time::parse("-1").expect_err("the past"),
+            Time::parse(".s").expect_err("no number"),
             Time::parse("0s").expect_err("nothing"),
             Bytes::parse("1.5G").expect_err("no size"),
             AnalysisSet::parse("functons").expect_err("no analysis"),

@@ -5,11 +5,13 @@
 //! unwind <- tracer, blocked_thread         the call path of each thread
 //! frames <- mapped, memory                 from registers up through the callers
 //! names                                    functions and source lines of addresses
+//! apart                                    foreign files are read in a process of its own
 //! panic_guard                              a fault in a reader of foreign files ends nothing
 //! ```
 //!
 //! Not here: the launcher, and any wire.
 
+mod apart;
 mod blocked_thread;
 mod frames;
 mod mapped;

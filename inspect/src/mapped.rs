@@ -7,6 +7,7 @@ use rustix::process::Pid;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::ops::Range;
+use std::path::Path;
 
 /// What the kernel brings: code without a file, an image in the process' memory.
 pub const VDSO: &str = "[vdso]";
@@ -69,6 +70,12 @@ fn mapping(line: &str) -> Option<(Range<u64>, &str, u64, &str)> {
     ))
 }
 
+/// Whether a path names a regular file: one of another kind may have been put in the place of what
+/// is mapped, and opening it may wait for ever.
+pub fn is_regular(path: &Path) -> bool {
+    path.metadata().is_ok_and(|about| about.is_file())
+}
+
 /// A path's last part.
 pub fn name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
@@ -104,9 +111,13 @@ impl MappedFile<'_> {
         self.code.iter().any(|range| range.contains(&address))
     }
 
+    fn open(&self) -> Option<File> {
+        is_regular(Path::new(self.path)).then(|| File::open(self.path).ok())?
+    }
+
     /// How far its addresses are from those that it was linked for.
     pub fn bias(&self) -> Option<u64> {
-        let cache = ReadCache::new(File::open(self.path).ok()?);
+        let cache = ReadCache::new(self.open()?);
         self.bias_of(&object::File::parse(&cache).ok()?)
     }
 
@@ -121,7 +132,7 @@ impl MappedFile<'_> {
             )?;
             return self.image_of(&object::File::parse(&*bytes).ok()?);
         }
-        let cache = ReadCache::new(File::open(self.path).ok()?);
+        let cache = ReadCache::new(self.open()?);
         self.image_of(&object::File::parse(&cache).ok()?)
     }
 

@@ -5,12 +5,16 @@ use invivo_proto::shm::Handles;
 use rustix::process::Pid;
 use std::fs::File;
 use std::marker::PhantomData;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 
 /// Bytes of each half of a table that are looked at: some ten thousand requests; a rank with more
 /// is told to have more.
 const TABLE_BYTES_MAX: usize = 1 << 20;
+/// Slots from a handle's home on that are looked at: in a table of which half is taken no handle
+/// is further away.
+const STEPS_MAX: usize = 1024;
 
 /// The memory of a process that the kernel lets us read: a child, in most configurations.
 pub struct ProcessMemory(File);
@@ -20,6 +24,11 @@ impl ProcessMemory {
     pub fn of(pid: Pid) -> Option<ProcessMemory> {
         let path = format!("/proc/{}/mem", pid.as_raw_nonzero());
         File::open(path).ok().map(ProcessMemory)
+    }
+
+    /// What a process that reads for us needs of it.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 
     /// So many bytes; nothing where not all of them are there.
@@ -79,8 +88,13 @@ impl Copied {
         self.bytes.get(start..start + self.each)
     }
 
+    /// Those that were copied, which may be fewer than there are said to be.
+    fn copied(&self) -> usize {
+        self.bytes.len() / self.each
+    }
+
     fn is_whole(&self) -> bool {
-        self.bytes.len() == self.count.saturating_mul(self.each)
+        self.copied() == self.count
     }
 }
 
@@ -125,7 +139,7 @@ impl<T: Readable> Table<T> {
             return None;
         }
         let home = handles::home(key, self.slots.count);
-        for step in 0..self.slots.count {
+        for step in 0..self.slots.count.min(STEPS_MAX) {
             let (found, last) = self.slot((home + step) & (self.slots.count - 1))??;
             if found == key {
                 let (_, first) = self.entry(last)?;
@@ -137,18 +151,20 @@ impl<T: Readable> Table<T> {
 
     /// Everything in it that makes sense.
     pub fn all(&self) -> impl Iterator<Item = T> {
-        let queues = (0..self.slots.count).filter_map(|at| self.slot(at).flatten());
-        // A ring that never comes round is one that changed meanwhile.
-        let steps = self.entries.count;
-        queues.flat_map(move |(_, last)| {
+        let queues = (0..self.slots.copied()).filter_map(|at| self.slot(at).flatten());
+        // A ring that never comes round is one that changed meanwhile, and may be reached from many
+        // slots: no entry is behind two handles, so that all of them together are as many steps as
+        // there can be.
+        let steps = self.entries.copied();
+        let values = queues.flat_map(move |(_, last)| {
             let mut next = self.entry(last).map(|(_, first)| first);
-            let values = core::iter::from_fn(move || {
+            core::iter::from_fn(move || {
                 let at = next?;
                 let (value, behind) = self.entry(at)?;
                 next = (at != last).then_some(behind);
                 Some(value)
-            });
-            values.take(steps)
-        })
+            })
+        });
+        values.take(steps)
     }
 }

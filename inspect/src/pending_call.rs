@@ -128,10 +128,14 @@ fn requests(
 ) -> Option<()> {
     let table = Table::<Posted>::of(memory, &library.requests);
     let bytes_each = library.request_bytes.load(Ordering::Relaxed) as usize;
+    // No other handles are read below, and the number may be any.
+    if !matches!(bytes_each, 4 | 8) {
+        return None;
+    }
     let count = usize::try_from(count).ok()?;
     let looked_at = count.min(HANDLES_MAX);
     let handles = memory.read(base, looked_at.checked_mul(bytes_each)?)?;
-    for handle in handles.chunks_exact(bytes_each.max(1)) {
+    for handle in handles.chunks_exact(bytes_each) {
         let key = match bytes_each {
             4 => u64::from(u32::from_ne_bytes(handle.try_into().ok()?)),
             8 => u64::from_ne_bytes(handle.try_into().ok()?),

@@ -2,17 +2,23 @@
 //! shim notes at each call, up to the first frame that is the application's own. Frames of the MPI
 //! library (its Fortran layer) are skipped.
 
+use crate::apart;
 use crate::frames::{At, Frames, Go, Registers};
 use crate::mapped::{self, MappedFile, is_mpi, is_shim};
 use crate::memory::ProcessMemory;
 use crate::names::Names;
+use invivo_proto::control::{decode, encode};
 use invivo_proto::shm::Status;
 use rustix::process::Pid;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// Frames between the wrapper and the application: a language's layer has one or two.
 const FRAMES_MAX: usize = 16;
+/// The longest time for the way to the application's frame: some milliseconds, where processors are
+/// free. A stop waits for it, and has a second itself.
+const FOUND_WITHIN: Duration = Duration::from_millis(700);
 /// Words below the wrapper's stack in which the way back is searched: no function of MPI has more
 /// arguments that do not fit into registers.
 const PASSED_ON_STACK_MAX: u64 = 12;
@@ -25,10 +31,16 @@ pub fn site(
     status: &Status,
 ) -> Option<String> {
     let mappings = mapped::mappings(pid)?;
-    let files = mapped::files(&mappings);
-    let (path, address) = caller(memory, &files, status)?;
-    let bias = files.get(path).and_then(MappedFile::bias).unwrap_or(0);
-    Some(names.text(path, address.wrapping_sub(bias)))
+    let found = apart::once(FOUND_WITHIN, &[memory.descriptor()], || {
+        let files = mapped::files(&mappings);
+        let found = caller(memory, &files, status).map(|(path, address)| {
+            let bias = files.get(path).and_then(MappedFile::bias).unwrap_or(0);
+            (path.to_owned(), address.wrapping_sub(bias))
+        });
+        encode(&found).unwrap_or_default()
+    })?;
+    let (path, address) = decode::<Option<(String, u64)>>(&found).ok()??;
+    Some(names.text(&path, address))
 }
 
 /// The first frame that is not the shim's nor the MPI library's: its file, and the address of its

@@ -142,6 +142,7 @@ fn trace(
     let stopped = since.elapsed();
     detached?;
     stack.truncate(copied);
+    stack.shrink_to_fit();
     Ok(Copied {
         registers: Registers {
             code: registers.rip,

@@ -10,6 +10,7 @@
 //! Steps are files and addresses in them; the place requests the names of those that it has not had
 //! yet from one of its supervisors (`names`).
 
+use crate::apart;
 use crate::blocked_thread::{BlockedThread, Sleep};
 use crate::frames::{At, Frames, Go, Registers};
 use crate::mapped::{self, MappedFile, is_shim};
@@ -21,6 +22,7 @@ use invivo_proto::control::local::{
     BUILD_ID_BYTES_MAX, MODULES_MAX, Module, PATH_BYTES_MAX, Step, THREADS_MAX, UnwoundThread,
 };
 use invivo_proto::control::stacks::{DEPTH_MAX, UnstoppedReason, Way};
+use invivo_proto::control::{decode, encode};
 use invivo_proto::shm::{Page, Status, inside};
 use rustix::process::Pid;
 use std::collections::BTreeMap;
@@ -34,6 +36,11 @@ const TRIES: usize = 3;
 /// After this time no further thread is begun: the supervisor has other things to do, and its place
 /// waits a little longer only.
 pub const WITHIN: Duration = Duration::from_millis(300);
+/// The longest time for following the paths of some threads, which takes milliseconds where
+/// processors are free. A stop waits for it, and has a second itself.
+const WALKED_WITHIN: Duration = Duration::from_millis(700);
+/// Bytes of stacks after which paths are followed before more threads are looked at.
+const SEEN_BYTES_MAX: usize = 4 << 20;
 
 /// The call paths of a process' threads, at least one entry: the first thread, and with `threads`
 /// the others as far as `within` reaches.
@@ -65,10 +72,31 @@ pub fn unwind(pid: Pid, page: &Page, threads: bool, within: Duration) -> Vec<Unw
         frames: Frames::new(&memory, &files),
     };
     let mut all: Vec<UnwoundThread> = Vec::new();
-    for tid in tids {
-        if all.is_empty() || since.elapsed() < within {
-            all.push(rank.unwind(tid));
+    let mut tids = tids.into_iter().peekable();
+    while tids.peek().is_some() && (all.is_empty() || since.elapsed() < within) {
+        let (mut seen, mut bytes) = (Vec::new(), 0);
+        while bytes < SEEN_BYTES_MAX
+            && (all.is_empty() && seen.is_empty() || since.elapsed() < within)
+            && let Some(tid) = tids.next()
+        {
+            let thread = rank.look(tid);
+            bytes += thread.bytes();
+            seen.push(thread);
         }
+        let threads = seen.len();
+        let walk = || {
+            let walked: Vec<UnwoundThread> = seen.into_iter().map(|one| rank.walk(one)).collect();
+            encode(&walked).unwrap_or_default()
+        };
+        let walked = apart::once(WALKED_WITHIN, &[memory.descriptor()], walk)
+            .and_then(|walked| decode::<Vec<UnwoundThread>>(&walked).ok())
+            .filter(|walked| walked.len() == threads);
+        let Some(walked) = walked else {
+            // What is written in its files keeps us: the others would take as long.
+            all.extend((0..threads).map(|_| UnwoundThread::unknown(UnstoppedReason::Silent)));
+            break;
+        };
+        all.extend(walked);
     }
 
     let left_out = found - all.len();
@@ -112,14 +140,33 @@ struct Rank<'a> {
     frames: Frames<'a>,
 }
 
+/// A thread as it was found, before its path is followed.
+enum Seen {
+    /// Its registers, and the end of its stack.
+    Copied(Way, Copied),
+    /// It could not be copied; it may be in an MPI call.
+    InMpi(Pid, UnstoppedReason),
+    Unknown(UnstoppedReason),
+}
+
+impl Seen {
+    /// Bytes of its stack.
+    fn bytes(&self) -> usize {
+        match self {
+            Seen::Copied(_, copied) => copied.stack.len(),
+            Seen::InMpi(..) | Seen::Unknown(_) => 0,
+        }
+    }
+}
+
 impl<'a> Rank<'a> {
-    fn unwind(&mut self, tid: Pid) -> UnwoundThread {
+    fn look(&self, tid: Pid) -> Seen {
         let mut thread = crate::blocked_thread::observe(self.pid, tid);
         for _ in 0..TRIES {
             match thread {
                 BlockedThread::Sleeps(sleep) if !sleep.may_be_stopped(self.pid) => {
                     if let Some(copied) = self.asleep(tid, &sleep) {
-                        return self.path(Way::Asleep, &copied);
+                        return Seen::Copied(Way::Asleep, copied);
                     }
                 }
                 _ => break,
@@ -129,16 +176,16 @@ impl<'a> Rank<'a> {
         if let BlockedThread::Sleeps(sleep) = &thread
             && !sleep.may_be_stopped(self.pid)
         {
-            return UnwoundThread::unknown(UnstoppedReason::InKernel);
+            return Seen::Unknown(UnstoppedReason::InKernel);
         }
 
         let refused = match tracer::copy(self.pid, tid, self.memory) {
-            Ok(copied) => return self.path(Way::Stopped, &copied),
+            Ok(copied) => return Seen::Copied(Way::Stopped, copied),
             Err(refused) => refused,
         };
         let why = why(tid, refused);
         if why == UnstoppedReason::Ended {
-            return UnwoundThread::unknown(why);
+            return Seen::Unknown(why);
         }
 
         // Another tracer, or a kernel that forbids it: what can be read without a stop is left.
@@ -146,10 +193,21 @@ impl<'a> Rank<'a> {
             BlockedThread::Sleeps(sleep) => self.asleep(tid, &sleep),
             BlockedThread::Runs => None,
         };
-        asleep
-            .map(|copied| self.path(Way::Unstopped(why), &copied))
-            .or_else(|| self.in_mpi(tid, why))
-            .unwrap_or_else(|| UnwoundThread::unknown(why))
+        match asleep {
+            Some(copied) => Seen::Copied(Way::Unstopped(why), copied),
+            None => Seen::InMpi(tid, why),
+        }
+    }
+
+    /// Follows a thread's path: reads what is written in the rank's files.
+    fn walk(&mut self, seen: Seen) -> UnwoundThread {
+        match seen {
+            Seen::Copied(way, copied) => self.path(way, &copied),
+            Seen::InMpi(tid, why) => self
+                .in_mpi(tid, why)
+                .unwrap_or_else(|| UnwoundThread::unknown(why)),
+            Seen::Unknown(why) => UnwoundThread::unknown(why),
+        }
     }
 
     /// The registers and stack of a sleeping thread; nothing where it woke meanwhile.
@@ -157,6 +215,7 @@ impl<'a> Rank<'a> {
         let mut stack = tracer::room();
         let copied = self.memory.read_some(sleep.registers.stack, &mut stack);
         stack.truncate(copied);
+        stack.shrink_to_fit();
         let is_same =
             crate::blocked_thread::observe(self.pid, tid) == BlockedThread::Sleeps(sleep.clone());
         is_same.then_some(Copied {

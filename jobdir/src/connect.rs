@@ -6,7 +6,7 @@ use crate::process_stat;
 use crate::random;
 use serde::{Deserialize, Serialize};
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The layout that this program writes, and the newest that it reads: 2 added the address for TLS.
@@ -45,6 +45,9 @@ pub struct Connect {
     pub host: String,
     /// When the job started, in seconds since 1970.
     pub started_unix: u64,
+    /// The same in job time, which is the monotonic clock of this host, in ns; 0 is unknown.
+    #[serde(default)]
+    pub started_ns: u64,
     /// The application's command line.
     pub command: Vec<String>,
     /// Where the gateway listens with TLS, as `https://node17:40123`; the gateway adds it when it
@@ -102,6 +105,11 @@ pub enum Liveness {
     Elsewhere,
 }
 
+fn monotonic_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
 impl Connect {
     /// The file of a job that the calling process supervises: fresh tokens, this process, this
     /// host, now.
@@ -123,6 +131,7 @@ impl Connect {
             pid_start_ticks: start_ticks(pid).unwrap_or(0),
             host: host(),
             started_unix: now.as_secs(),
+            started_ns: monotonic_ns(),
             command,
             url: None,
             authority: None,
@@ -140,8 +149,16 @@ impl Connect {
             source,
         };
         // Of the open file, not of the path: that could be exchanged between check and read.
-        let file = std::fs::File::open(path).map_err(unreadable)?;
+        // Without waiting: a pipe that nobody writes to would keep us.
+        let file = std::fs::OpenOptions::new()
+            .read(true)
+            .custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed())
+            .open(path)
+            .map_err(unreadable)?;
         let meta = file.metadata().map_err(unreadable)?;
+        if !meta.is_file() {
+            return Err(unreadable(std::io::Error::other("it is no regular file")));
+        }
         if meta.uid() != rustix::process::geteuid().as_raw() || meta.mode() & 0o077 != 0 {
             let (owner, mode) = (meta.uid(), meta.mode() & 0o7777);
             return Err(ConnectError::Exposed {

@@ -195,8 +195,37 @@ fn runtime_dir_at(base: &Path, job: &str) -> Result<PathBuf, PlaceError> {
     }
     make_above(base)?;
     private_dir(base)?;
+    // Whoever may rename what is ours could put something else in its place at any time.
+    if let Some(above) = base.parent() {
+        check_above(above)?;
+    }
     private_dir(&dir)?;
     Ok(dir)
+}
+
+/// The number that stands for all users without one (`/proc/sys/kernel/overflowuid`).
+const UNMAPPED: u32 = 65534;
+
+/// Checks that nobody but root and this user can rename or remove what is this user's in a
+/// directory: by its owner and its mode, or because it is sticky as `/tmp` is.
+fn check_above(dir: &Path) -> Result<(), NotPrivate> {
+    let not_safe = |why: String| NotPrivate {
+        path: dir.to_owned(),
+        why,
+    };
+    let meta = std::fs::metadata(dir).map_err(|error| not_safe(error.to_string()))?;
+    let is_sticky = meta.mode() & 0o1000 != 0;
+    // In a container, root outside of it has no number.
+    let is_trusted = [0, rustix::process::geteuid().as_raw()].contains(&meta.uid())
+        || is_sticky && meta.uid() == UNMAPPED;
+    if is_trusted && (is_sticky || meta.mode() & 0o022 == 0) {
+        return Ok(());
+    }
+    Err(not_safe(format!(
+        "others may rename what is in it: owner {}, mode {:o}",
+        meta.uid(),
+        meta.mode() & 0o7777
+    )))
 }
 
 /// Times that a directory is cleared of what others were about to leave in it: more than there are

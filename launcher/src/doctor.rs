@@ -21,6 +21,7 @@ use crate::job::environment::{Environment, search_path};
 use crate::output::print;
 use clap::Args;
 use finding::{Finding, Level};
+use invivo_report::JSON_VERSION;
 use serde_json::json;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -112,7 +113,7 @@ impl Told {
             let findings: Vec<_> = self.findings.iter().map(Finding::json).collect();
             print(&format!(
                 "{}\n",
-                json!({ "ok": failed == 0, "findings": findings })
+                json!({ "version": JSON_VERSION, "ok": failed == 0, "findings": findings })
             ));
         } else if failed == 0 {
             print(&format!("\nNothing stands in the way{}.\n", noted(notes)));

@@ -3,10 +3,11 @@
 
 use crate::command_line::launcher_options;
 use crate::job::artefacts::Artefacts;
-use crate::job::environment::{self, Environment, Family, World};
+use crate::job::environment::{self, Environment, Family, Numbers, World};
 use crate::job::job_id::Job;
 use crate::job::job_options::{JobArgs, JobOptions, Switch};
-use crate::job::placement::{self, Host};
+use crate::job::node_share::{self, NodeShare, Part};
+use crate::job::placement::{self, HostsError, Placement};
 use crate::job::preflight;
 use crate::mpi::library::{self, Library};
 use crate::mpi::preload::Preload;
@@ -23,10 +24,10 @@ use crate::root::supervisor as root_supervisor;
 use crate::tool::command::{loaded, tool_on};
 use crate::tool::process_proxy::continue_behind_proxy;
 use crate::tool::startup_barrier::{Stage, StartupBarrier, poll_interval};
-use crate::tool::{test_hooks, tool_supervisor};
+use crate::tool::{processors, test_hooks, tool_supervisor};
 use clap::Args;
 use invivo_proto::ids::{Rank, WorldRank};
-use invivo_tbon::layout::{Layout, Role};
+use invivo_tbon::layout::Plan;
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -41,11 +42,12 @@ const MPI: &str = "INVIVO_MPI";
 /// processes.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:
-  mpiexec -n 6 invivo exec -- ./app        4 ranks, 1 tool place, 1 root (see invivo plan)
-  mpiexec -n 9 invivo exec --app 6 -- ./app
-  mpiexec -n 6 invivo exec --report report.json -- ./app
+  mpiexec -n 5 invivo exec -- ./app        4 ranks and 1 tool process (see invivo plan)
+  mpiexec -n 9 invivo exec --app 6 -- ./app          6 ranks, 2 tool places, 1 root
+  mpiexec -n 5 invivo exec --report report.json -- ./app
 
-The last processes (of each node) become the tools; the application sees a world without them.")]
+The last process of each node becomes the tool (with --fan-in: the last ones); the application sees
+a world without them.")]
 pub struct ExecArgs {
     #[command(flatten)]
     job: JobArgs,
@@ -55,6 +57,9 @@ pub struct ExecArgs {
     /// What the job is called; `invivo run` says so.
     #[arg(long = "job", value_name = "ID", hide = true)]
     called: Option<String>,
+    /// Ranks that the user has asked for; `invivo run` says so.
+    #[arg(long, hide = true)]
+    ranks: Option<u32>,
     /// A terminal waits for the report; `invivo run` says so.
     #[arg(long, hide = true)]
     terminal: bool,
@@ -83,10 +88,28 @@ pub fn exec(args: ExecArgs) -> ExitCode {
     };
     match start(args, environment, world) {
         Ok(never) => match never {},
-        Err(why) => {
-            say_for_all(world.speaks(), &why);
+        Err(Refusal { why, alone }) => {
+            say_for_all(alone || world.speaks(), &why);
+            // Hydra waits for the others where one process leaves before MPI, however it leaves but
+            // by a signal; they would wait for it in `MPI_Init`.
+            if alone && world.family != Family::Ompi {
+                child::leave_as(Ended::Signal(libc::SIGTERM));
+            }
             ExitCode::from(2)
         }
+    }
+}
+
+/// Why a process takes no part in the job.
+struct Refusal {
+    why: String,
+    /// Others do not see it, and go on.
+    alone: bool,
+}
+
+impl From<String> for Refusal {
+    fn from(why: String) -> Refusal {
+        Refusal { why, alone: false }
     }
 }
 
@@ -107,27 +130,35 @@ fn wrong_side(program: &[OsString]) -> Option<String> {
     })
 }
 
-fn start(args: ExecArgs, environment: Environment, world: World) -> Result<Infallible, String> {
-    // Every process computes the same layout from the same numbers: nothing is exchanged.
+fn start(args: ExecArgs, environment: Environment, world: World) -> Result<Infallible, Refusal> {
     let options = args.job.resolve()?;
-    let layout = placement::layout(&world, options.tree_request(args.app))
-        .map_err(|error| error.to_string())?;
-    let me = WorldRank(world.rank);
-    let (Some(role), Some(host)) = (layout.role(me), layout.host_of(me)) else {
-        return Err("the layout has no such process".to_owned());
+    let request = options.tree_request(args.app);
+    // Slurm tells every process what all nodes have: none begins a job that others refuse.
+    let unfit = match placement::is_planned(&world, request) {
+        _ if !world.by_srun => None,
+        true => environment::unequal_nodes(&environment),
+        false => environment::has_node_of_one(&environment)
+            .then(|| HostsError::NoRoom { size: world.size }.to_string()),
     };
-
+    if let Some(why) = unfit {
+        return Err(why.into());
+    }
+    let placement = placement::placement(&world, request);
+    let placement = placement.map_err(|error| Refusal {
+        alone: matches!(error, HostsError::NoRoom { .. }),
+        why: error.to_string(),
+    })?;
     let artefacts = Artefacts::of_this_program().map_err(|error| error.to_string())?;
     let library = library(&args.program, &environment, &world)?;
     let name = args.program.first().map_or(OsStr::new(""), |name| name);
     let path = environment::search_path(&environment);
     if program::find(name, path).is_some_and(|file| program::has_mpi_inside(&file)) {
-        return Err(program::static_mpi(name));
+        return Err(program::static_mpi(name).into());
     }
     // Elsewhere rank 0 warns. Under srun each task would be a job of its own and end well.
     let foreign = foreign(&library, &world, &environment);
     if foreign && world.by_srun {
-        return Err(singletons(name, &library));
+        return Err(singletons(name, &library).into());
     }
 
     preflight::addresses()?;
@@ -141,16 +172,27 @@ fn start(args: ExecArgs, environment: Environment, world: World) -> Result<Infal
     }
 
     let job = Job::of_this_process(args.called.as_deref());
-    let host = Host::of(&layout, host);
+    let (part, share) = match placement {
+        Placement::Planned(_) => node_share::part(&world, placement, None, |_| None)?,
+        Placement::OnNode { .. } => {
+            let notes = StartupBarrier::new(&runtime_dir(&job)?, 0);
+            notes.is_here(world.rank);
+            let parent = std::os::unix::process::parent_id();
+            let gather = |processes| notes.gather(processes, parent);
+            let part = node_share::part(&world, placement, args.ranks, gather);
+            // Where all know how many nodes there are, all refuse for that.
+            let alone = world.nodes.is_none();
+            part.map_err(|why| Refusal { why, alone })?
+        }
+    };
     // Where the launcher does not give the processes of this node, their notes cannot be counted.
     let barrier = match world.local {
-        Some(_) => Some(StartupBarrier::new(&runtime_dir(&job)?, host.ranks)),
+        Some(_) => Some(StartupBarrier::new(&runtime_dir(&job)?, share.ranks)),
         None => None,
     };
     let process = Process {
         options,
-        layout,
-        host,
+        share,
         world,
         artefacts,
         library,
@@ -158,24 +200,34 @@ fn start(args: ExecArgs, environment: Environment, world: World) -> Result<Infal
         job,
         barrier,
     };
-    match role {
-        Role::Application(rank) => process.rank(rank, args.program, environment),
-        Role::Root => process.root(&args.program, args.terminal),
-        Role::Place { .. } => process.place(),
-        Role::Node { .. } => process.node(),
+    if matches!(part, Part::Tool { .. }) {
+        invivo_jobdir::remove_orphans(&runtime_dir(&process.job)?);
     }
+    Ok(match part {
+        Part::Rank { planned, numbers } => {
+            process.rank(planned, numbers, args.program, environment)
+        }
+        Part::Tool {
+            plan,
+            is_root: true,
+            is_alone,
+        } => process.root(plan, is_alone, &args.program, args.terminal),
+        Part::Tool { plan, .. } => process.tool(&plan),
+    }?)
 }
 
+/// The directory of the job's sockets, which nobody takes for an orphan while this process lives.
 fn runtime_dir(job: &Job) -> Result<PathBuf, String> {
-    job.runtime_dir().map_err(|error| error.to_string())
+    let dir = job.runtime_dir().map_err(|error| error.to_string())?;
+    invivo_jobdir::hold_runtime_dir(&dir);
+    Ok(dir)
 }
 
 /// What every process of the job knows before it takes its role.
 struct Process {
     options: JobOptions,
-    layout: Layout,
-    /// The part of the tree on this host.
-    host: Host,
+    /// What of the job is on this node.
+    share: NodeShare,
     world: World,
     artefacts: Artefacts,
     /// The MPI that the program will load, as far as that can be told before.
@@ -191,13 +243,17 @@ struct Process {
 impl Process {
     fn rank(
         self,
-        rank: Rank,
+        planned: Option<(Rank, WorldRank)>,
+        numbers: Numbers,
         program: Vec<OsString>,
         environment: Environment,
     ) -> Result<Infallible, String> {
-        if rank.0 == 0 && self.foreign {
+        if self.world.rank == 0 && self.foreign {
             let name = program.first().map_or(OsStr::new(""), |name| name);
             warn_of_mismatch(name, &self.library, self.world);
+        }
+        if let Some(barrier) = &self.barrier {
+            processors::note(barrier, self.world.rank);
         }
         let preload = (!self.foreign).then(|| {
             let shim = self.artefacts.shim(self.library.family);
@@ -210,18 +266,20 @@ impl Process {
             Preload { shim, first }
         });
         let assignment = RankAssignment {
-            identity: RankIdentity {
-                rank: rank.0,
-                ranks: self.layout.app(),
-                place: self.layout.place_of(rank).0,
+            identity: match planned {
+                Some((rank, place)) => RankIdentity {
+                    rank: rank.0,
+                    ranks: numbers.ranks,
+                    place: place.0,
+                },
+                None => RankIdentity::to_be_found(self.world.rank),
             },
             start_state: StartState {
                 held: self.options.hold_lease_ns() > 0,
                 recording: self.options.recording == Switch::On,
                 back_pressure: *self.options.config.back_pressure,
             },
-            on_host: self.host.ranks,
-            hosts: self.layout.hosts(),
+            numbers,
             world: self.world,
             environment,
             program,
@@ -231,16 +289,30 @@ impl Process {
         child::leave_as(supervise(&assignment, let_go_of_standard_streams))
     }
 
-    fn root(self, program: &[OsString], terminal: bool) -> Result<Infallible, String> {
+    fn root(
+        self,
+        plan: Plan,
+        is_alone: bool,
+        program: &[OsString],
+        terminal: bool,
+    ) -> Result<Infallible, String> {
         let signals = apart()?;
         let command = program
             .iter()
             .map(|word| word.to_string_lossy().into_owned());
         let assignment = RootAssignment {
-            others_here: self.host.tools() - 1,
-            layout: self.layout,
+            others_here: self.share.tools - 1,
+            ranks_per_place: match &plan {
+                Plan::Layout(layout) => layout.ranks_per_place(),
+                // Other nodes may have more: theirs share the memory of so many.
+                Plan::RollCall { here, .. } => here.len() as u32,
+            },
+            ranks_max: self.world.size,
+            plan,
+            is_alone,
             artefacts: self.artefacts,
             library: self.library,
+            foreign: self.foreign,
             job: self.job,
             barrier: self.barrier,
             options: self.options,
@@ -250,23 +322,13 @@ impl Process {
         child::leave_as(root_supervisor::supervise(&assignment, signals)?)
     }
 
-    fn place(self) -> Result<Infallible, String> {
-        let mut command = Command::new(self.artefacts.tool_place(self.library.family));
+    /// Starts a tool process without the root once the application has called MPI.
+    fn tool(self, plan: &Plan) -> Result<Infallible, String> {
+        let mut command = Command::new(self.artefacts.tool_process(self.library.family));
         command.arg("--runtime-dir").arg(runtime_dir(&self.job)?);
-        test_hooks::add(&mut command, "place");
-        self.tool(command, "the tool place")
-    }
-
-    fn node(self) -> Result<Infallible, String> {
-        let mut command = Command::new(self.artefacts.analysis_node(self.library.family));
-        test_hooks::add(&mut command, "node");
-        self.tool(command, "the analysis node")
-    }
-
-    /// Starts a tool process once the application has called MPI.
-    fn tool(self, mut command: Command, what: &str) -> Result<Infallible, String> {
-        command.arg("--layout").arg(self.layout.to_string());
-        let is_last_tool = self.host.last_tool == WorldRank(self.world.rank);
+        test_hooks::add(&mut command);
+        command.arg("--layout").arg(plan.to_string());
+        let is_last_tool = self.share.is_last_tool;
         // While it waits, signals to the application must not end it; those that ask for the end
         // act later.
         let signals = apart()?;
@@ -276,11 +338,12 @@ impl Process {
         {
             barrier.left(self.world.rank);
             if is_last_tool {
-                barrier.close(self.host.tools(), parent);
+                barrier.close(self.share.tools, parent);
             }
             child::leave_as(Ended::Code(0));
         }
-        let cannot = |error: std::io::Error| format!("cannot start {what}: {error}");
+        let cannot = |error: std::io::Error| format!("cannot start the tool process: {error}");
+        processors::step_aside(self.job.launcher(), self.barrier.as_ref());
         tool_on(&mut command, &loaded(self.barrier.as_ref(), self.library));
         let dir = is_last_tool.then(|| runtime_dir(&self.job)).transpose()?;
         child::leave_as(tool_supervisor::supervise(command, dir, signals).map_err(cannot)?)

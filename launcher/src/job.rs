@@ -4,5 +4,6 @@ pub mod artefacts;
 pub mod environment;
 pub mod job_id;
 pub mod job_options;
+pub mod node_share;
 pub mod placement;
 pub mod preflight;

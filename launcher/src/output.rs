@@ -1,11 +1,12 @@
 //! Lines that the launcher writes to the user's terminal.
 
+use invivo_report::terminal;
 use std::io::Write;
 
 /// Writes one line to stderr that begins with our name.
 pub fn say(line: &str) {
     // In one write, so that lines of several processes do not mix. The other end may be closed.
-    let _ = std::io::stderr().write_all(format!("invivo: {line}\n").as_bytes());
+    let _ = std::io::stderr().write_all(format!("invivo: {}\n", terminal::lines(line)).as_bytes());
 }
 
 /// How long the silent processes wait for the one that prints.

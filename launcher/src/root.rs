@@ -2,6 +2,7 @@
 
 pub mod assignment;
 pub mod cleanup;
+pub mod end_without_node;
 pub mod final_message;
 pub mod gateway_process;
 pub mod last_seconds;

@@ -2,6 +2,7 @@
 
 pub mod command;
 pub mod process_proxy;
+pub mod processors;
 pub mod startup_barrier;
 pub mod test_hooks;
 pub mod tool_supervisor;

@@ -1,22 +1,30 @@
 //! Wakes a tool process that rests for long, and finds out who can be woken so.
 //!
-//! `SIGURG` is sent, whose default is to be ignored: a process that has taken over the number of
-//! one that has ended notices nothing. A handler puts a byte into a socket, which ends the rest.
-//! Who rings first puts what it has to say where it will be looked for, so that nothing is missed.
+//! `SIGURG` is sent, whose default is to be ignored, through a descriptor of the process: another
+//! one that is given its number later is never rung. A handler puts a byte into a socket, which
+//! ends the rest. Who rings first puts what it has to say where it will be looked for, so that
+//! nothing is missed.
 
 use crate::signals::ENDS;
 use invivo_proto::control::whereabouts::Whereabouts;
-use rustix::process::{Pid, Signal, getpid, kill_process};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, pidfd_send_signal,
+};
 use signal_hook::consts::SIGURG;
 use signal_hook::low_level::pipe;
+use std::collections::BTreeMap;
 use std::io::Read;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Bytes taken at once: one for each ring since the last look.
 const RINGS: usize = 64;
+/// Processes that are remembered: a tool process rings at its parent and at its children on the
+/// node.
+const RUNG_MAX: usize = 256;
 
 /// This process' bell.
 pub struct Bell {
@@ -58,10 +66,41 @@ impl Bell {
     }
 }
 
+/// Whom to ring at.
+enum Neighbour {
+    Process(OwnedFd),
+    /// Its number is all that there is: the kernel is older than Linux 5.3, or does not let us.
+    Number(Pid),
+    Gone,
+}
+
+impl Neighbour {
+    fn of(pid: u32) -> Neighbour {
+        let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
+            return Neighbour::Gone;
+        };
+        match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(process) => Neighbour::Process(process),
+            Err(Errno::SRCH) => Neighbour::Gone,
+            Err(_) => Neighbour::Number(pid),
+        }
+    }
+}
+
 /// Rings at a process. One that is gone is no reason for anything: who waits for it will notice.
 pub fn ring(pid: u32) {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    let _ = pid.map(|pid| kill_process(pid, Signal::URG));
+    static RUNG: Mutex<BTreeMap<u32, Neighbour>> = Mutex::new(BTreeMap::new());
+    let mut rung = RUNG.lock().unwrap_or_else(PoisonError::into_inner);
+    // More are none of ours.
+    if rung.len() >= RUNG_MAX && !rung.contains_key(&pid) {
+        return;
+    }
+    // Opened once, while it is known to be there: its number may be another's later.
+    let _ = match rung.entry(pid).or_insert_with(|| Neighbour::of(pid)) {
+        Neighbour::Process(process) => pidfd_send_signal(process, Signal::URG),
+        Neighbour::Number(pid) => kill_process(*pid, Signal::URG),
+        Neighbour::Gone => Ok(()),
+    };
 }
 
 /// Where this process runs.
@@ -115,5 +154,24 @@ mod tests {
         assert!(bell.was_rung() && !bell.was_rung());
         ring(0);
         ring(u32::MAX);
+    }
+
+    /// A process that has ended is not rung again, whoever has its number.
+    #[test]
+    fn a_neighbour_that_has_ended_is_gone() {
+        let mut sleeper = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .expect("sleep");
+        let pid = sleeper.id();
+        ring(pid);
+        let Neighbour::Process(known) = Neighbour::of(pid) else {
+            panic!("the kernel knows descriptors of processes");
+        };
+        sleeper.kill().expect("ours");
+        sleeper.wait().expect("ours");
+        assert_eq!(pidfd_send_signal(&known, Signal::URG), Err(Errno::SRCH));
+        assert!(matches!(Neighbour::of(pid), Neighbour::Gone));
+        ring(pid);
     }
 }

@@ -8,7 +8,9 @@
 //! writes behind our back are heap memory that only the owner of the request frees, after the
 //! request is complete; where that cannot be had, they are leaked.
 
+use crate::credit::TRAILER_BYTES;
 use crate::error::LinkError;
+use invivo_proto::control::MESSAGE_BYTES_MAX;
 use invivo_proto::packet::PACKET_BYTES;
 use invivo_proto::{channel, ids::WorldRank};
 use mpi::ffi;
@@ -18,6 +20,8 @@ use std::mem::MaybeUninit;
 
 /// `MPI_SUCCESS`, which the standard fixes.
 const SUCCESS: c_int = 0;
+/// Bytes of the longest message with its trailer.
+const LENGTH_MAX: usize = MESSAGE_BYTES_MAX + TRAILER_BYTES;
 
 fn check(code: c_int, doing: &'static str) -> Result<(), LinkError> {
     if code == SUCCESS {
@@ -175,6 +179,35 @@ impl Tools {
         Ok(size as u32)
     }
 
+    /// Every tool process gives its numbers and gets those of all, in the order of world ranks.
+    /// Collective among tool processes.
+    pub(crate) fn roll_call<const N: usize>(
+        &self,
+        own: [u32; N],
+    ) -> Result<Vec<[u32; N]>, LinkError> {
+        let mut tools = 0;
+        // SAFETY: see the module; an array of N numbers is N numbers without anything between, and
+        // there is one array for each process.
+        unsafe {
+            check(
+                ffi::MPI_Comm_size(self.among_us, &mut tools),
+                "MPI_Comm_size",
+            )?;
+            let mut all = vec![[0_u32; N]; tools as usize];
+            let code = ffi::MPI_Allgather(
+                own.as_ptr().cast(),
+                N as c_int,
+                ffi::RSMPI_UINT32_T,
+                all.as_mut_ptr().cast(),
+                N as c_int,
+                ffi::RSMPI_UINT32_T,
+                self.among_us,
+            );
+            check(code, "MPI_Allgather")?;
+            Ok(all)
+        }
+    }
+
     /// Begins a send that owns its bytes.
     pub(crate) fn send(
         &self,
@@ -246,20 +279,24 @@ impl Tools {
 
             // A matched probe: no other receive can take this message before its own.
             let (mut message, mut status) = (message.assume_init(), status.assume_init());
+            // Any process of the job may send as much as MPI takes. What is longer than a message
+            // can be is taken in without room for it, which cuts it off, and handed over as
+            // nothing: its reader says that it is no message.
+            let from = WorldRank(status.MPI_SOURCE as u32);
             let length = count(&status)?;
-            let mut bytes = vec![0u8; length];
+            let is_message = length <= LENGTH_MAX;
+            let mut bytes = vec![0u8; if is_message { length } else { 0 }];
             let code = ffi::MPI_Mrecv(
                 bytes.as_mut_ptr().cast(),
-                length as c_int,
+                bytes.len() as c_int,
                 ffi::RSMPI_UINT8_T,
                 &mut message,
                 &mut status,
             );
-            check(code, "MPI_Mrecv")?;
-            Ok(Some(Message {
-                from: WorldRank(status.MPI_SOURCE as u32),
-                bytes,
-            }))
+            if is_message {
+                check(code, "MPI_Mrecv")?;
+            }
+            Ok(Some(Message { from, bytes }))
         }
     }
 
@@ -453,12 +490,7 @@ pub(crate) fn library_version() -> String {
         }
         text[BYTES - 1] = 0;
         let text = CStr::from_ptr(text.as_ptr()).to_string_lossy();
-        let words: Vec<&str> = text
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .split_whitespace()
-            .collect();
-        words.join(" ")
+        let first = text.lines().next().unwrap_or_default();
+        first.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 }

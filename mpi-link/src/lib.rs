@@ -1,11 +1,11 @@
 //! The tool processes' way into MPI, and the loop that every one of them runs.
 //!
 //! ```text
-//! Role (tool place, analysis node, root) <- runtime: loop, rests, panics, leaving the job
-//!                                              |
-//!                                         Transport = Link: packets into posted buffers,
-//!                                              |            control messages by credits
-//!                                             MPI
+//! Roles (tool place, analysis node, root) <- runtime: loop, rests, panics, leaving the job
+//!   |                                           |
+//! Seat, one for each: addresses, loopback -> Transport = Link: packets into posted buffers,
+//!                                               |              control messages by credits
+//!                                              MPI
 //! ```
 //!
 //! A [`Link`] carries packets and control messages and knows nothing of what is in them. Nothing in
@@ -26,6 +26,7 @@ pub mod idle;
 mod link;
 pub mod panics;
 pub mod runtime;
+pub mod seats;
 pub mod signals;
 mod transport;
 

@@ -3,19 +3,16 @@
 use crate::credit::{Account, Received};
 use crate::error::{FINISH_WAIT_MAX, LinkError};
 use crate::{Message, exit, ffi, idle};
-use invivo_proto::channel::{TAG_DOWN, TAG_PEER, TAG_UP};
+use invivo_proto::channel::tag_back;
 use invivo_proto::ids::WorldRank;
 use mpi::Threading;
 use mpi::environment::Universe;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// The tags whose messages go by credits, each with the tag of the messages that come back.
-const WITH_CREDITS: [(i32, i32); 3] =
-    [(TAG_DOWN, TAG_UP), (TAG_UP, TAG_DOWN), (TAG_PEER, TAG_PEER)];
 /// Other messages that may be on their way to one process. There is one, the welcome of a rank.
 pub const SENDS_PER_PEER_MAX: usize = 4;
 /// Fewest buffers for packets: a burst of one rank finds room.
@@ -38,6 +35,8 @@ pub struct Link {
     sends: VecDeque<ffi::Send>,
     /// By the process at the other end and the tag that it is written to with.
     accounts: BTreeMap<(WorldRank, i32), Account>,
+    /// The tags by which messages have been looked for.
+    heard: BTreeSet<i32>,
     rank: WorldRank,
     size: u32,
     refused_sends: u64,
@@ -63,6 +62,7 @@ impl Link {
             receives: None,
             sends: VecDeque::new(),
             accounts: BTreeMap::new(),
+            heard: BTreeSet::new(),
             rank,
             size,
             refused_sends: 0,
@@ -77,6 +77,15 @@ impl Link {
     /// Processes of the whole job.
     pub fn size(&self) -> u32 {
         self.size
+    }
+
+    /// Gives these numbers to every tool process, and gets those of all, in the order of their
+    /// world ranks. To be called by every tool process, before anything is sent.
+    ///
+    /// # Errors
+    /// When MPI refuses.
+    pub fn roll_call<const N: usize>(&self, own: [u32; N]) -> Result<Vec<[u32; N]>, LinkError> {
+        self.tools.roll_call(own)
     }
 
     /// The MPI library's own line about itself.
@@ -209,6 +218,7 @@ impl Link {
         let Some(back) = tag_back(tag) else {
             return self.tools.receive(tag);
         };
+        self.heard.insert(tag);
         while let Some(Message { from, bytes }) = self.tools.receive(tag)? {
             let received = self
                 .accounts
@@ -270,7 +280,7 @@ impl Link {
             }
             std::thread::sleep(idle::REST_FIRST);
             // Credits come with messages, and others may wait for us to read before they can leave.
-            for (tag, _) in WITH_CREDITS {
+            for tag in self.heard.clone() {
                 self.receive(tag)?;
             }
         }
@@ -302,12 +312,4 @@ impl Link {
         drop(ManuallyDrop::into_inner(self.universe));
         Ok(())
     }
-}
-
-/// The tag of what comes back for messages with `tag`; nothing where there are no credits.
-fn tag_back(tag: i32) -> Option<i32> {
-    WITH_CREDITS
-        .iter()
-        .find(|(there, _)| *there == tag)
-        .map(|&(_, back)| back)
 }

@@ -6,6 +6,7 @@
 //! What a panic leaves half done is memory-safe and may be wrong. Whoever uses a [`PanicGuard`]
 //! decides what of its state it still trusts.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,12 +16,19 @@ pub const PANICS_MAX: u64 = 16;
 /// Panics that are reported on standard error, one line each.
 const REPORTED_MAX: u64 = 3;
 
-/// From now on a panic of this process, which is called `who`, is one line on standard error.
+thread_local! {
+    /// The role of this process that runs; nothing between roles.
+    static RUNNING: Cell<Option<&'static str>> = const { Cell::new(None) };
+}
+
+/// From now on a panic of this process is one line on standard error: of the role that runs
+/// ([`PanicGuard::of`]), else of the process, which is called `who`.
 pub fn report_panics(who: String) {
     let reported = AtomicU64::new(0);
     std::panic::set_hook(Box::new(move |panic| {
         if reported.fetch_add(1, Ordering::Relaxed) < REPORTED_MAX {
-            eprintln!("invivo: {}", sentence(&who, panic));
+            let who = RUNNING.get().unwrap_or(&who);
+            eprintln!("invivo: {}", sentence(who, panic));
         }
     }));
 }
@@ -29,6 +37,7 @@ pub fn report_panics(who: String) {
 #[derive(Debug, Default)]
 pub struct PanicGuard {
     panics: u64,
+    who: Option<&'static str>,
     #[cfg(feature = "test-hooks")]
     asked_by: Option<std::path::PathBuf>,
 }
@@ -38,13 +47,19 @@ impl PanicGuard {
         PanicGuard::default()
     }
 
+    /// Of a role that is called `who`. A process has a few of them, for its whole life.
+    pub fn of(who: String) -> PanicGuard {
+        PanicGuard {
+            who: Some(who.leak()),
+            ..PanicGuard::default()
+        }
+    }
+
     /// Where a file of this name appears, it is removed and the next thing that runs panics.
     #[cfg(feature = "test-hooks")]
-    pub fn panic_when(asked_by: Option<std::path::PathBuf>) -> PanicGuard {
-        PanicGuard {
-            panics: 0,
-            asked_by,
-        }
+    pub fn panic_when(mut self, asked_by: Option<std::path::PathBuf>) -> PanicGuard {
+        self.asked_by = asked_by;
+        self
     }
 
     /// Panics so far.
@@ -67,8 +82,11 @@ impl PanicGuard {
                 act()
             }
         };
+        RUNNING.set(self.who);
         // The caller sees to what a panic leaves half done, see the head of this file.
-        match catch_unwind(AssertUnwindSafe(act)) {
+        let result = catch_unwind(AssertUnwindSafe(act));
+        RUNNING.set(None);
+        match result {
             Ok(result) => Some(result),
             Err(panic) if self.panics == PANICS_MAX => resume_unwind(panic),
             Err(_) => {
@@ -126,7 +144,7 @@ mod tests {
     fn a_file_asks_for_one_panic() {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("panic");
-        let mut guard = PanicGuard::panic_when(Some(file.clone()));
+        let mut guard = PanicGuard::new().panic_when(Some(file.clone()));
         assert_eq!(guard.run(|| 1), Some(1));
         std::fs::write(&file, "").expect("a file");
         assert_eq!(guard.run(|| 1), None);

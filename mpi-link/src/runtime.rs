@@ -1,15 +1,22 @@
 //! The main loop of every tool process: receive, tick, send, rest, and leave the job at its end.
 //!
 //! ```text
-//! +-> receive -> (end asked for) -> tick -> send -> MPI goes on -> exit? -> rest or descriptors -+
-//! +---------------------------------------------------------------------------------------------+
+//!      each role in its turn
+//! +-> [receive -> (end asked for) -> tick -> send -> exit?] -> MPI goes on -> rest, descriptors -+
+//! +----------------------------------------------------------------------------------------------+
 //! ```
+//!
+//! A process may have several roles. Each has a panic guard and a [`Seat`] of its own: a panic of
+//! one is none of the others', and they speak to each other as to any other process. The process
+//! leaves when all of its roles have.
 
 use crate::bell::Bell;
 use crate::exit::hold_pmi_open;
 use crate::idle::{Idle, Pace, REST_LONGEST};
 use crate::panics::PanicGuard;
+use crate::seats::{Loopback, Seat, Seating};
 use crate::{Link, LinkError, Transport};
+use invivo_proto::ids::WorldRank;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,8 +25,9 @@ use std::time::Duration;
 #[cfg(test)]
 mod tests;
 
-/// How a tool process is to leave the job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a tool process is to leave the job, the better ones first: a process leaves by the worst of
+/// its roles'.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
     /// Through `MPI_Finalize`.
     Finalize,
@@ -36,7 +44,7 @@ pub enum Exit {
 pub trait Role {
     /// How long the last messages may take when MPI is not finalised, which would see to them. Zero
     /// where there is nothing that anybody waits for.
-    const FLUSH_MAX: Duration;
+    fn flush_max(&self) -> Duration;
 
     /// Reads what has come, no more at a time than keeps nothing else waiting. Whether there was
     /// anything.
@@ -94,77 +102,187 @@ pub trait Role {
     }
 }
 
-/// Runs a role to its end and leaves the job. What the role has open is closed before that, so that
-/// nobody waits for it while MPI is finalised.
+/// A role with its place in the tree.
+pub struct Member<R> {
+    /// Its address there.
+    pub address: WorldRank,
+    /// Its layer: 1 a place.
+    pub layer: u32,
+    pub role: R,
+    pub guard: PanicGuard,
+}
+
+/// The roles of one process.
+pub struct Roles<R, S> {
+    process: WorldRank,
+    seating: S,
+    seats: Vec<Taken<R>>,
+    loopback: Loopback,
+}
+
+/// A seat that a role has taken.
+struct Taken<R> {
+    member: Member<R>,
+    refused_sends: u64,
+    exit: Option<Exit>,
+}
+
+impl<R: Role, S: Seating> Roles<R, S> {
+    /// The roles of `process`, which take their turns in this order.
+    pub fn new(process: WorldRank, seating: S, members: Vec<Member<R>>) -> Roles<R, S> {
+        let taken = |member| Taken {
+            member,
+            refused_sends: 0,
+            exit: None,
+        };
+        Roles {
+            process,
+            seating,
+            seats: members.into_iter().map(taken).collect(),
+            loopback: Loopback::default(),
+        }
+    }
+
+    /// Every role takes its turn, until it has left. Whether any had something to do.
+    fn turn<T: Transport>(&mut self, transport: &mut T, end_asked: bool) -> Result<bool, T::Error> {
+        let mut worked = false;
+        for taken in self.seats.iter_mut().filter(|taken| taken.exit.is_none()) {
+            let Member {
+                address,
+                layer,
+                role,
+                guard,
+            } = &mut taken.member;
+            let mut seat = Seat {
+                transport: &mut *transport,
+                loopback: &mut self.loopback,
+                seating: &self.seating,
+                process: self.process,
+                address: *address,
+                layer: *layer,
+                refused: &mut taken.refused_sends,
+            };
+            worked |= role.receive(&mut seat, guard)?;
+            if end_asked {
+                role.end_asked(guard);
+            }
+            worked |= role.tick(&seat, guard);
+            worked |= role.send(&mut seat, guard)?;
+            // After the send: the last messages of the role are on their way.
+            taken.exit = role.exit();
+        }
+        Ok(worked)
+    }
+
+    /// How to leave, once all have.
+    fn exit(&self) -> Option<Exit> {
+        self.seats
+            .iter()
+            .map(|taken| taken.exit)
+            .try_fold(Exit::Finalize, |worst, exit| Some(worst.max(exit?)))
+    }
+
+    /// How the process may rest: as its most alert role.
+    fn pace(&self) -> Pace {
+        let paces = self.members().map(|member| member.role.pace());
+        paces.reduce(Pace::or_more_alert).unwrap_or(Pace::Alert)
+    }
+
+    /// Asks all who can wake one of the roles. Whether somebody had to be asked.
+    fn ask_to_be_woken(&mut self) -> bool {
+        let mut was_needed = false;
+        for taken in &mut self.seats {
+            was_needed |= taken.member.role.ask_to_be_woken();
+        }
+        was_needed
+    }
+
+    fn members(&self) -> impl Iterator<Item = &Member<R>> {
+        self.seats.iter().map(|taken| &taken.member)
+    }
+
+    /// Rests for so long at most, and hands what came on descriptors, which are looked at even
+    /// where there is no rest, to the roles that they are of. Whether there was anything to do.
+    fn rest(&mut self, rest: Option<Duration>) -> bool {
+        let woken = wait(self.members().map(|member| &member.role), rest);
+        let mut worked = woken.by_bell;
+        for (taken, ready) in self.seats.iter_mut().zip(woken.by_descriptor) {
+            let Member { role, guard, .. } = &mut taken.member;
+            worked |= ready && role.descriptors_ready(guard);
+        }
+        worked
+    }
+}
+
+/// Runs the roles of a process to their end and leaves the job. What they have open is closed
+/// before that, so that nobody waits for it while MPI is finalised.
 ///
 /// # Errors
 /// When MPI refuses.
-pub fn run<R: Role>(
+pub fn run<R: Role, S: Seating>(
     mut link: Link,
-    mut role: R,
-    mut guard: PanicGuard,
+    mut roles: Roles<R, S>,
     end_asked: &Arc<AtomicBool>,
 ) -> Result<Exit, LinkError> {
-    let exit = turn_until_exit(&mut link, &mut role, &mut guard, end_asked)?;
-    drop(role);
-    leave(link, exit, R::FLUSH_MAX, end_asked)?;
+    let exit = turn_until_exit(&mut link, &mut roles, end_asked)?;
+    let flush_max = roles.members().map(|member| member.role.flush_max()).max();
+    drop(roles);
+    leave(link, exit, flush_max.unwrap_or_default(), end_asked)?;
     Ok(exit)
 }
 
-/// Turns until the role has an exit.
-fn turn_until_exit<T: Transport, R: Role>(
+/// Turns until the roles have an exit.
+fn turn_until_exit<T: Transport, R: Role, S: Seating>(
     transport: &mut T,
-    role: &mut R,
-    guard: &mut PanicGuard,
+    roles: &mut Roles<R, S>,
     end_asked: &AtomicBool,
 ) -> Result<Exit, T::Error> {
     let mut idle = Idle::default();
     loop {
-        let mut worked = role.receive(transport, guard)?;
-        if end_asked.load(Ordering::Relaxed) {
-            role.end_asked(guard);
-        }
-        worked |= role.tick(transport, guard);
-        worked |= role.send(transport, guard)?;
+        let worked = roles.turn(transport, end_asked.load(Ordering::Relaxed))?;
         // MPI moves messages only while it is called.
         transport.progress()?;
-
-        // After the send: the last messages of the role are on their way.
-        if let Some(exit) = role.exit() {
+        if let Some(exit) = roles.exit() {
             return Ok(exit);
         }
-        if role.is_shut_down() {
+        if roles.members().all(|member| member.role.is_shut_down()) {
             idle.shut_down();
         }
-        let rest = idle.after(worked, role.pace());
-        if rest > Some(REST_LONGEST) && role.ask_to_be_woken() {
+        let rest = idle.after(worked, roles.pace());
+        if rest > Some(REST_LONGEST) && roles.ask_to_be_woken() {
             continue;
         }
-        let woken = rest_until_woken(role, rest);
         // Work on a descriptor is work: what follows from it should not wait for a long rest.
-        if woken.by_bell || (woken.by_descriptor && role.descriptors_ready(guard)) {
+        if roles.rest(rest) {
             idle.wake();
         }
     }
 }
 
 /// What ended a rest before its time.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Woken {
     by_bell: bool,
-    by_descriptor: bool,
+    /// For each role whether something came on its own descriptors.
+    by_descriptor: Vec<bool>,
 }
 
-/// Rests for so long at most. The role's descriptors are looked at even where there is no rest.
-fn rest_until_woken<R: Role>(role: &R, rest: Option<Duration>) -> Woken {
-    let mut descriptors = role.descriptors();
+/// Waits for so long at most for the descriptors of the roles and for the bell.
+fn wait<'a, R: Role + 'a>(roles: impl Iterator<Item = &'a R>, rest: Option<Duration>) -> Woken {
+    let mut descriptors = Vec::new();
+    let mut counts = Vec::new();
+    for role in roles {
+        let before = descriptors.len();
+        descriptors.extend(role.descriptors());
+        counts.push(descriptors.len() - before);
+    }
     if descriptors.is_empty() && rest <= Some(REST_LONGEST) {
         // Not even a system call between two polls of MPI that follow at once.
         rest.into_iter().for_each(std::thread::sleep);
         return Woken::default();
     }
     let bell = Bell::own();
-    let of_role = descriptors.len();
+    let of_roles = descriptors.len();
     descriptors.extend(bell.map(|bell| PollFd::from_borrowed_fd(bell.descriptor(), PollFlags::IN)));
     let timeout = Timespec::try_from(rest.unwrap_or_default()).unwrap_or_default();
     // Errors, such as a signal, are no reason to stop: everything is looked at again in the next
@@ -173,9 +291,16 @@ fn rest_until_woken<R: Role>(role: &R, rest: Option<Duration>) -> Woken {
         return Woken::default();
     }
     let is_ready = |one: &PollFd<'_>| !one.revents().is_empty();
+    let by_bell = descriptors[of_roles..].iter().any(is_ready) && bell.is_some_and(Bell::was_rung);
+    let mut rest = &descriptors[..of_roles];
+    let mut came = |count| {
+        let (of_role, behind) = rest.split_at(count);
+        rest = behind;
+        of_role.iter().any(is_ready)
+    };
     Woken {
-        by_descriptor: descriptors[..of_role].iter().any(is_ready),
-        by_bell: descriptors[of_role..].iter().any(is_ready) && bell.is_some_and(Bell::was_rung),
+        by_bell,
+        by_descriptor: counts.into_iter().map(&mut came).collect(),
     }
 }
 

@@ -5,10 +5,13 @@
 //! 8   next request, u64     the number of the first request posted in this bin, if it follows on
 //! 16  records
 //!
-//! record      [mark] [wide] facts lengths [third] first second [ordinal] [gap] [count]
+//! record      [marks] [wide] facts lengths [third] first second [ordinal] [gap] [count]
 //!             parts or values
-//!   mark      0xf4, iteration               what follows belongs to this iteration (0 at a
+//!   marks     0xf4, iteration               what follows belongs to this iteration (0 at a
 //!                                           bin's begin)
+//!             0xf5, occupant                what follows is of this thread, of those that had
+//!                                           the location one after the other (0 at a bin's
+//!                                           begin)
 //!   wide      0xf2, byte, byte              the highest bytes of first and second
 //!   facts     0x00..0xef                    those that the dictionary holds in this slot
 //!             0xf0, kind, mask, region, ..  new ones: of communicator, peer, tag, bytes out,

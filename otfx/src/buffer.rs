@@ -49,6 +49,8 @@ pub struct Buffer {
     /// The iteration that is under way, or 0.
     iteration: u64,
     iterations: u64,
+    /// Which thread has the location.
+    occupant: u32,
     summaries: Option<Box<Summaries>>,
     halvings: u32,
     events_dropped_at: Option<u64>,
@@ -127,6 +129,7 @@ impl Buffer {
             last: Last::Gone,
             iteration: 0,
             iterations: 0,
+            occupant: 0,
             halvings: 0,
             events_dropped_at: None,
             frozen_before: None,
@@ -154,8 +157,14 @@ impl Buffer {
         self.iteration = 0;
     }
 
+    /// What is stored from now on is of another thread, to which the location went.
+    pub fn begin_occupant(&mut self, occupant: u32) {
+        self.occupant = occupant;
+    }
+
     /// Forgets everything, in time that does not depend on how much there is (unless a frozen view
-    /// is out). Levels that were closed open again; ordinals and numbers of iterations go on.
+    /// is out). Levels that were closed open again; ordinals, numbers of iterations and the
+    /// occupant go on.
     pub fn reset(&mut self) {
         self.last = Last::Gone;
         // Whole chains go back to the free list, so the cost does not depend on the number of

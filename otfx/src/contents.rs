@@ -1,5 +1,6 @@
 //! What a bin holds, as it is read: its head, its records, and why bytes are no bin.
 
+use crate::encoding::Marks;
 use crate::event::{EventClass, Pass};
 use alloc::vec::Vec;
 use invivo_proto::record::{Call, Part, RecordError};
@@ -114,12 +115,22 @@ pub struct Contents {
     pub clipped: bool,
     /// The iteration that it ended in; 0 is outside of any.
     pub iteration: u64,
+    /// Which of the location's threads it is of; 0 is the first that had the location.
+    pub occupant: u32,
     /// What a call did beside its head's facts.
     pub parts: Vec<Part>,
     /// Counters of a sample or a metric.
     pub values: Vec<u64>,
     /// The content of an opaque record.
     pub bytes: Vec<u8>,
+}
+
+impl Contents {
+    /// Takes over what marks say.
+    #[inline(always)]
+    pub(crate) fn belongs(&mut self, marks: Marks) {
+        (self.iteration, self.occupant) = (marks.iteration, marks.occupant);
+    }
 }
 
 impl Default for Contents {
@@ -129,6 +140,7 @@ impl Default for Contents {
             depth: 0,
             clipped: false,
             iteration: 0,
+            occupant: 0,
             parts: Vec::new(),
             values: Vec::new(),
             bytes: Vec::new(),

@@ -2,8 +2,8 @@
 
 use crate::contents::{BIN_HEAD_BYTES, BinError, Contents, Head};
 use crate::encoding::{
-    CLIPPED, CONTINUATION, Context, EXTENDED, GAP, ITERATION, Key, LITERAL, METRIC, OPAQUE,
-    OVERLAP, PARTS_BELOW, REGION, SAMPLE, SLOTS, WIDE, class, kind,
+    CLIPPED, CONTINUATION, Context, EXTENDED, GAP, ITERATION, Key, LITERAL, METRIC, Marks,
+    OCCUPANT, OPAQUE, OVERLAP, PARTS_BELOW, REGION, SAMPLE, SLOTS, WIDE, class, kind,
 };
 use crate::event::{EventClass, OPAQUE_BYTES_MAX, Pass, VALUES_MAX};
 use invivo_proto::ids::RegionId;
@@ -187,7 +187,8 @@ fn record(
     // The call's head is further up, or in the bin before, which may be gone.
     if token == CONTINUATION {
         into.head = Head::Rest { end: context.time };
-        (into.depth, into.clipped, into.iteration) = (0, false, context.iteration);
+        (into.depth, into.clipped) = (0, false);
+        into.belongs(context.marks);
         return more_parts(context, input, into);
     }
 
@@ -195,7 +196,11 @@ fn record(
         return opaque(context, input, into);
     }
     if token == ITERATION {
-        context.iteration = input.varint()?;
+        context.marks.iteration = input.varint()?;
+        token = input.byte()?;
+    }
+    if token == OCCUPANT {
+        context.marks.occupant = input.narrow()?;
         token = input.byte()?;
     }
 
@@ -237,7 +242,7 @@ fn record(
     let lasts = matches!(class, EventClass::Call | EventClass::Region);
     into.depth = if lasts { key.depth() } else { 0 };
     into.clipped = lasts && third & CLIPPED != 0;
-    into.iteration = context.iteration;
+    into.belongs(context.marks);
     match (class, kind(key.kind())) {
         (EventClass::Call, Some(kind)) => {
             let mut call = Call {
@@ -445,6 +450,7 @@ fn opaque(
         ordinal,
     };
 
-    (into.depth, into.clipped, into.iteration) = (0, false, 0);
+    (into.depth, into.clipped) = (0, false);
+    into.belongs(Marks::default());
     Ok(())
 }

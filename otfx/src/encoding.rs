@@ -19,6 +19,8 @@ pub(crate) const WIDE: u8 = 0xf2;
 pub(crate) const OPAQUE: u8 = 0xf3;
 /// Token: the records behind it belong to this iteration.
 pub(crate) const ITERATION: u8 = 0xf4;
+/// Token: the records behind it are this occupant's.
+pub(crate) const OCCUPANT: u8 = 0xf5;
 
 /// Second byte: the first number counts to the end, not to the begin.
 pub(crate) const OVERLAP: u8 = 0x08;
@@ -31,9 +33,9 @@ pub(crate) const GAP: u8 = 0x40;
 /// Third byte: number of parts; the largest says that it follows.
 pub(crate) const PARTS_BELOW: usize = 0x3f;
 
-/// An upper bound of any record's bytes, its parts and values apart: iteration mark 11, wide 3,
-/// token 1, literal 45, second and third byte 2, times 7 + 8 (both are written as eight bytes),
-/// ordinal, request and parts 10 each.
+/// An upper bound of any record's bytes, its parts and values apart: marks 11 and 6, wide 3, token
+/// 1, literal 45, second and third byte 2, times 7 + 8 (both are written as eight bytes), ordinal,
+/// request and parts 10 each.
 pub(crate) const HEAD_MAX: usize = 128;
 /// An upper bound of a part's bytes: literal 46, lengths 1, two numbers of 8.
 pub(crate) const PART_MAX: usize = 64;
@@ -166,6 +168,16 @@ pub(crate) fn class(number: u8) -> Option<EventClass> {
     }
 }
 
+/// What stays the same from record to record, and takes a mark where it changes. All is 0 at a
+/// bin's begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Marks {
+    /// The iteration that the record ends in.
+    pub iteration: u64,
+    /// Which of the location's threads, one after the other, it is of.
+    pub occupant: u32,
+}
+
 /// The state that both sides keep alike.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
@@ -178,7 +190,7 @@ pub(crate) struct Context {
     pub ordinal: u64,
     /// Of the sample before.
     pub sample: u64,
-    pub iteration: u64,
+    pub marks: Marks,
     /// Of the sample or metric before.
     pub values: [u64; VALUES_MAX],
     /// The dictionary; what lies behind its slots spares checks.
@@ -193,7 +205,7 @@ impl Context {
             last_completed: 0,
             ordinal: 0,
             sample: 0,
-            iteration: 0,
+            marks: Marks::default(),
             values: [0; VALUES_MAX],
             keys: [Key::default(); 256],
         }
@@ -206,7 +218,7 @@ impl Context {
         self.last_completed = next_request;
         self.ordinal = 0;
         self.sample = 0;
-        self.iteration = 0;
+        self.marks = Marks::default();
         self.values.fill(0);
         // Every bin starts with an empty dictionary, so that it decodes alone.
         self.keys[..SLOTS].fill(Key::default());

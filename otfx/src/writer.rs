@@ -223,7 +223,7 @@ impl Writer {
 
         // Any of these needs a mark, a third byte with flags, or longer numbers.
         if (first | body.second) >> 56 != 0
-            || body.iteration != context.iteration
+            || body.marks != context.marks
             || body.clipped
             || parts >= PARTS_BELOW
             || body

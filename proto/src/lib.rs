@@ -21,6 +21,7 @@ pub mod handles;
 pub mod ids;
 pub mod mpi;
 pub mod packet;
+pub mod rank_set;
 pub mod record;
 pub mod shm;
 pub mod varint;

@@ -5,8 +5,11 @@ use crate::ids::{LocationId, Rank};
 
 /// `IVPK`, read as a little-endian number.
 pub const MAGIC: u32 = u32::from_le_bytes(*b"IVPK");
-/// The layout that this program writes, and the newest that it reads.
-pub const VERSION: u16 = 1;
+/// The layout that this program writes, and the newest that it reads. Since 2 there are records of
+/// occupants.
+pub const VERSION: u16 = 2;
+/// The oldest layout that it reads.
+pub const VERSION_MIN: u16 = 1;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 96;
 /// Payload bytes of a full packet: 100 KiB, as published for GTI's aggregating channels.
@@ -186,8 +189,7 @@ impl Header {
             return Err(PacketError::Magic(u32_at(head, 0)));
         }
         let version = u16::from_le_bytes([head[4], head[5]]);
-        // Older layouts are no longer read: all processes of a job are of one release.
-        if version != VERSION {
+        if !(VERSION_MIN..=VERSION).contains(&version) {
             return Err(PacketError::Version(version));
         }
 

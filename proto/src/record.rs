@@ -5,6 +5,9 @@
 //! the end of the location's previous record, and the call's duration. Facts that came by recently
 //! stand in a small dictionary that writer and reader keep alike, so the token alone repeats them.
 //! The dictionary starts empty in every packet: each packet decodes alone.
+//!
+//! A location that outlives its thread is given to another one. Its *occupants* are numbered from
+//! 0; a record says where one that is not the first begins, and does so again in every packet.
 
 mod reader;
 mod words;
@@ -24,6 +27,8 @@ pub const DICTIONARY_SLOTS: usize = 64;
 const TOKEN_LITERAL: u8 = 64;
 /// Token: more parts of the call recorded last (they did not fit beside it).
 const TOKEN_CONTINUATION: u8 = 65;
+/// Token: what follows is another thread's, which has the location now.
+const TOKEN_OCCUPANT: u8 = 66;
 
 /// Upper bound of a call's bytes, its parts apart: token, kind, region, communicator, peer, tag,
 /// bytes twice, time, duration, ordinal, number of parts.
@@ -37,7 +42,8 @@ pub const MAX_PARTS: usize = 256;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum RecordKind {
-    /// Enter and leave only; `comm` where the call has one.
+    /// Enter and leave; `comm` where the call has one. One-sided calls have a target as `peer` and
+    /// bytes, calls of files bytes, and probes `peer` and `tag` of the message found.
     #[default]
     Plain = 0,
     /// A message was sent: `peer`, `tag`, `bytes_out`.

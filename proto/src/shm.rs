@@ -21,8 +21,9 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// First bytes of the memory.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"INVIVOSH");
 /// Layout version; shim, supervisor and place of one release agree.
-pub const VERSION: u32 = 6;
-/// Threads of a rank that can have a location of their own. More are counted as dropped.
+pub const VERSION: u32 = 7;
+/// Threads of a rank that can have a location of their own at one time. Calls of more are counted
+/// as dropped.
 pub const LOCATIONS_MAX: usize = 64;
 /// Packets of a rank, if nothing else is asked for: one open, some on their way, some for bursts
 /// (1.6 MiB).
@@ -62,12 +63,51 @@ pub mod inside {
 }
 
 /// The word [`Control::recording`]: the epoch times two, plus one while calls are recorded. Epochs
-/// are numbered by the root; the word has room for 2^31 of them and then begins anew.
+/// are numbered by the root; the word has room for 2^29 of them and then begins anew. The two
+/// highest bits are about a program that has switched recording off for its rank: that it has, and
+/// whether calls would be recorded otherwise.
 pub mod recording {
-    /// The word.
+    /// The program has switched recording off.
+    pub const OFF_BY_PROGRAM: u32 = 1 << 31;
+    /// Without that, calls would be recorded.
+    pub const ON_BUT_FOR_PROGRAM: u32 = 1 << 30;
+    const EPOCH: u32 = !(OFF_BY_PROGRAM | ON_BUT_FOR_PROGRAM | 1);
+
+    /// The word, the program having switched nothing.
     #[inline(always)]
     pub const fn word(epoch: u32, on: bool) -> u32 {
-        epoch << 1 | on as u32
+        (epoch << 1 & EPOCH) | on as u32
+    }
+
+    /// The word behind `before` when the place has switched: the program's switch stays.
+    pub const fn by_place(before: u32, epoch: u32, on: bool) -> u32 {
+        if !is_off_by_program(before) {
+            return word(epoch, on);
+        }
+        let wish = if on { ON_BUT_FOR_PROGRAM } else { 0 };
+        word(epoch, false) | OFF_BY_PROGRAM | wish
+    }
+
+    /// The word behind `before` when the program has switched.
+    pub const fn by_program(before: u32, on: bool) -> u32 {
+        let would_be_on = is_on(before) || before & ON_BUT_FOR_PROGRAM != 0;
+        if on {
+            return word(epoch(before), would_be_on);
+        }
+        let wish = if would_be_on { ON_BUT_FOR_PROGRAM } else { 0 };
+        word(epoch(before), false) | OFF_BY_PROGRAM | wish
+    }
+
+    /// Whether the program has switched recording off.
+    #[inline(always)]
+    pub const fn is_off_by_program(word: u32) -> bool {
+        word & OFF_BY_PROGRAM != 0
+    }
+
+    /// Epoch and switch alone: a later one is greater.
+    #[inline(always)]
+    pub const fn position(word: u32) -> u32 {
+        word & (EPOCH | 1)
     }
 
     /// Whether calls are recorded.
@@ -79,7 +119,7 @@ pub mod recording {
     /// The epoch.
     #[inline(always)]
     pub const fn epoch(word: u32) -> u32 {
-        word >> 1
+        (word & EPOCH) >> 1
     }
 }
 
@@ -113,7 +153,7 @@ pub struct Control {
     pub gate: AtomicU32,
     /// Whether calls are recorded, and in which epoch, in one word, so that nobody ever sees the
     /// one without the other: see [`recording`]. It only changes to another epoch where recording
-    /// begins.
+    /// begins, or would begin but for the program, which writes its part of it.
     pub recording: AtomicU32,
     /// `CLOCK_MONOTONIC` in ns at which a closed gate opens by itself. The place pushes it on while
     /// the root is alive and the pause's lease lasts, so that no death on our side leaves the
@@ -186,7 +226,7 @@ pub struct Status {
     pub frame: AtomicU64,
     /// Calls counted at the entry while recording was on.
     pub entered: AtomicU64,
-    /// Kernel's thread id, 0 while the location is unused.
+    /// Kernel's thread id, 0 while no thread has the location.
     pub tid: AtomicU32,
     /// The slot that the location writes into, plus one; 0 is none.
     pub open_slot: AtomicU32,
@@ -261,6 +301,9 @@ pub struct Ring {
     pub bytes: [core::cell::UnsafeCell<u8>; RING_BYTES],
 }
 
+/// [`Page::place`] of a rank that has not heard from its tool place.
+pub const PLACE_UNKNOWN: u32 = u32::MAX;
+
 /// The first part of the memory.
 #[repr(C, align(4096))]
 pub struct Page {
@@ -270,17 +313,17 @@ pub struct Page {
     pub version: AtomicU32,
     /// Packets in the pool.
     pub packets: AtomicU32,
-    /// The application's rank.
+    /// The application's rank; while `ranks` is 0, the world rank.
     pub rank: AtomicU32,
-    /// Ranks of the application.
+    /// Ranks of the application; 0 where the rank finds its numbers out in `MPI_Init`.
     pub ranks: AtomicU32,
-    /// The tool place's world rank.
+    /// The tool place's world rank; then, until its welcome has come, [`PLACE_UNKNOWN`].
     pub place: AtomicU32,
     /// The process that attached; forked children are not it and stay silent.
     pub pid: AtomicU32,
     /// See [`phase`].
     pub phase: AtomicU32,
-    /// Locations in use: `status[..locations]`.
+    /// Locations that are or were in use: `status[..locations]`.
     pub locations: AtomicU32,
     /// Packets whose records went over MPI.
     pub sent_packets: AtomicU64,
@@ -295,6 +338,9 @@ pub struct Page {
     pub control: Control,
     /// Per location.
     pub status: [Status; LOCATIONS_MAX],
+    /// The number of each location's present or last occupant: threads that had it before. Its
+    /// thread writes it before its id.
+    pub occupants: [AtomicU32; LOCATIONS_MAX],
     /// The definition channel.
     pub ring: Ring,
 }

@@ -1,8 +1,9 @@
 //! Golden bytes, of two kinds.
 //!
-//! `golden/v1` holds what **outlives a release**: packets, records and definitions are kept, and
-//! read by later programs. These bytes are for ever. A difference means that two releases no longer
-//! understand each other: raise the version and add a folder beside `v1`, or take the change back.
+//! `golden/v1`, `golden/v2` hold what **outlives a release**: packets, records and definitions are
+//! kept, and read by later programs. These bytes are for ever. A difference means that two releases
+//! no longer understand each other: raise the version and add a folder beside the others, or take
+//! the change back.
 //!
 //! `golden/control-N` holds **control messages**: the tree's, the gateway's link's, the
 //! supervisors' and those from place to place. Only processes of one release exchange them, so
@@ -14,7 +15,7 @@
 
 mod samples;
 
-use invivo_proto::control::{self, link, local, peer, tree};
+use invivo_proto::control::{self, link, local, peer, places, tree};
 use invivo_proto::definition::Definition;
 use invivo_proto::packet::{self, Header};
 use invivo_proto::record::{Decoded, Decoder};
@@ -27,7 +28,11 @@ fn root() -> PathBuf {
 }
 
 fn lasting() -> PathBuf {
-    root().join(format!("v{}", packet::VERSION))
+    lasting_of(packet::VERSION)
+}
+
+fn lasting_of(version: u16) -> PathBuf {
+    root().join(format!("v{version}"))
 }
 
 fn of_control() -> PathBuf {
@@ -66,7 +71,7 @@ fn compare(folder: PathBuf, samples: Vec<samples::Sample>) {
 }
 
 #[test]
-fn today_writes_what_version_1_wrote() {
+fn today_writes_what_its_version_wrote() {
     compare(lasting(), samples::lasting());
 }
 
@@ -77,7 +82,8 @@ fn control_messages_have_the_bytes_of_their_version() {
 
 #[test]
 fn no_folder_is_left_behind() {
-    let known = [lasting(), of_control()];
+    let mut known = vec![of_control()];
+    known.extend((packet::VERSION_MIN..=packet::VERSION).map(lasting_of));
     for entry in std::fs::read_dir(root()).unwrap() {
         let path = entry.unwrap().path();
         assert!(
@@ -90,20 +96,36 @@ fn no_folder_is_left_behind() {
 
 #[test]
 fn the_golden_packet_is_read() {
-    let message = golden(lasting(), "packet");
-    let (header, payload) = Header::decode(&message).unwrap();
+    let records = samples::records();
+    reads(&golden(lasting(), "packet"), &records);
+    // Occupants came with version 2.
+    let without = &records[..records.len() - 1];
+    assert!(matches!(
+        records.last(),
+        Some((_, (Decoded::Occupant(_), _)))
+    ));
+    reads(&golden(lasting_of(1), "packet"), without);
+}
+
+/// A packet has these records.
+fn reads(message: &[u8], records: &[(&str, samples::Record)]) {
+    let (header, payload) = Header::decode(message).unwrap();
     assert_eq!(header, samples::header(payload.len()));
     let mut decoder = Decoder::new(header.first_time, header.next_request);
     let mut at = 0;
-    for (name, (decoded, parts)) in samples::records() {
-        assert_eq!(decoder.record(payload, &mut at).unwrap(), decoded, "{name}");
+    for (name, (decoded, parts)) in records {
+        assert_eq!(
+            decoder.record(payload, &mut at).unwrap(),
+            *decoded,
+            "{name}"
+        );
         for part in parts {
-            assert_eq!(decoder.part(payload, &mut at).unwrap(), part, "{name}");
+            assert_eq!(decoder.part(payload, &mut at).unwrap(), *part, "{name}");
         }
     }
     assert_eq!(at, payload.len());
     assert_eq!(decoder.time(), header.last_time);
-    let calls = samples::records()
+    let calls = records
         .iter()
         .filter(|(_, (decoded, _))| matches!(decoded, Decoded::Call(..)))
         .count();
@@ -113,10 +135,10 @@ fn the_golden_packet_is_read() {
 #[test]
 fn golden_definitions_are_read() {
     for (name, definition) in samples::definitions(&samples::runs()) {
-        assert_eq!(
-            Definition::decode(&golden(lasting(), &format!("definition-{name}"))).unwrap(),
-            definition
-        );
+        for version in packet::VERSION_MIN..=packet::VERSION {
+            let bytes = golden(lasting_of(version), &format!("definition-{name}"));
+            assert_eq!(Definition::decode(&bytes).unwrap(), definition);
+        }
     }
 }
 
@@ -135,7 +157,8 @@ macro_rules! read_back {
 fn golden_control_messages_are_read() {
     read_back!("down", tree::Down, messages::downs());
     read_back!("up", tree::Up, messages::ups());
-    read_back!("peer", peer::Endpoints, messages::peers());
+    read_back!("peer", peer::Endpoints, samples::peers::peers());
+    read_back!("places", places::Places, samples::peers::places());
     read_back!(
         "from-supervisor",
         local::FromSupervisor,

@@ -57,6 +57,8 @@ fn facts(kinds: &'static [RecordKind]) -> impl Strategy<Value = Facts> {
 #[derive(Clone, Debug)]
 struct Chosen {
     continuation: bool,
+    /// The record says whose calls follow, and nothing else.
+    occupant: Option<u32>,
     facts: Facts,
     since: u64,
     duration: u64,
@@ -81,6 +83,7 @@ fn chosen() -> impl Strategy<Value = Chosen> {
     let parts = prop::collection::vec((facts(kinds), any::<u64>(), number()), 0..6);
     (
         prop::bool::weighted(0.1),
+        prop::option::weighted(0.1, any::<u32>()),
         facts(&CALLS),
         number(),
         prop_oneof![number(), any::<u64>()],
@@ -88,8 +91,9 @@ fn chosen() -> impl Strategy<Value = Chosen> {
         parts,
     )
         .prop_map(
-            |(continuation, facts, since, duration, ordinal, parts)| Chosen {
+            |(continuation, occupant, facts, since, duration, ordinal, parts)| Chosen {
                 continuation,
+                occupant,
                 facts,
                 since,
                 duration,
@@ -110,6 +114,9 @@ fn written(base_time: u64, next_request: u64, choices: &[Chosen]) -> Vec<Record>
     choices
         .iter()
         .map(|chosen| {
+            if let Some(occupant) = chosen.occupant {
+                return (Decoded::Occupant(occupant), Vec::new());
+            }
             let count = chosen.parts.len();
             let first = if chosen.continuation {
                 Decoded::Continuation {
@@ -158,8 +165,7 @@ fn read(decoder: &mut Decoder, bytes: &[u8], at: &mut usize) -> Result<Vec<Recor
     let mut records = Vec::new();
     while *at < bytes.len() {
         let first = decoder.record(bytes, at)?;
-        let (Decoded::Call(_, count) | Decoded::Continuation { parts: count, .. }) = first;
-        let parts = (0..count)
+        let parts = (0..first.parts())
             .map(|_| decoder.part(bytes, at))
             .collect::<Result<_, _>>()?;
         records.push((first, parts));
@@ -337,7 +343,13 @@ fn faults_are_told_with_their_offset() {
     let refused = |bytes: &[u8]| read(&mut Decoder::new(0, 0), bytes, &mut 0).unwrap_err();
     let is = |offset, fault| RecordError { offset, fault };
     assert_eq!(refused(&[5]), is(0, RecordFault::EmptySlot(5)));
-    assert_eq!(refused(&[66]), is(0, RecordFault::UnknownToken(66)));
+    assert_eq!(refused(&[67]), is(0, RecordFault::UnknownToken(67)));
+    assert_eq!(refused(&[66]), is(1, RecordFault::Truncated));
+    // An occupant of more than 32 bits.
+    assert_eq!(
+        refused(&[66, 0x80, 0x80, 0x80, 0x80, 0x10]),
+        is(1, RecordFault::Overflow)
+    );
     assert_eq!(refused(&[64, 11]), is(1, RecordFault::UnknownKind(11)));
     assert_eq!(refused(&[64]), is(1, RecordFault::Truncated));
     // A completion is no call.

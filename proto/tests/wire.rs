@@ -6,7 +6,7 @@ mod samples;
 
 use fingerprint::fingerprint;
 use invivo_proto::control::{
-    analyses, buffers, hang, local, results, stacks, strategy, timeline, tree,
+    analyses, buffers, hang, local, peer, results, stacks, strategy, timeline, tree,
 };
 use invivo_proto::ids::{CommId, Rank, WorldRank};
 use invivo_proto::record::{MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS, RecordKind};
@@ -125,6 +125,7 @@ fn limits_are_the_sources() {
         ("packet::PAYLOAD_BYTES", packet::PAYLOAD_BYTES as i64),
         ("packet::HEADER_BYTES", packet::HEADER_BYTES as i64),
         ("packet::VERSION", packet::VERSION.into()),
+        ("packet::VERSION_MIN", packet::VERSION_MIN.into()),
         ("record::DICTIONARY_SLOTS", record::DICTIONARY_SLOTS as i64),
         ("record::MAX_PARTS", MAX_PARTS as i64),
         ("record::MAX_CALL_BYTES", MAX_CALL_BYTES as i64),
@@ -148,10 +149,7 @@ fn limits_are_the_sources() {
             "control::local::LOCAL_BYTES_MAX",
             control::local::LOCAL_BYTES_MAX as i64,
         ),
-        (
-            "control::peer::PEER_BYTES_MAX",
-            control::peer::PEER_BYTES_MAX as i64,
-        ),
+        ("control::peer::PEER_BYTES_MAX", peer::PEER_BYTES_MAX as i64),
         (
             "control::peer::ENDPOINTS_MAX",
             control::peer::ENDPOINTS_MAX as i64,
@@ -290,6 +288,7 @@ fn enumerations_are_the_sources() {
         ("TAG_DOWN", channel::TAG_DOWN),
         ("TAG_UP", channel::TAG_UP),
         ("TAG_PEER", channel::TAG_PEER),
+        ("TAG_PLACES", channel::TAG_PLACES),
     ];
     assert_eq!(
         pairs("tag", 0, 0, 1),
@@ -326,7 +325,7 @@ macro_rules! layout {
 #[test]
 fn shared_memory_is_drawn_as_it_lies() {
     layout!(Page: magic, version, packets, rank, ranks, place, pid, phase, locations, sent_packets,
-        left_packets, abort_code, library, control, status, ring);
+        left_packets, abort_code, library, control, status, occupants, ring);
     layout!(Library: comms, requests, any_source, proc_null, request_bytes);
     layout!(Control: gate, recording, gate_until_ns, recording_since, back_pressure, bell);
     layout!(Status: inside, region, entered_at, handle, numbers, stack, frame, entered, tid,
@@ -458,6 +457,7 @@ fn the_document_has_seen_the_source() {
         "control/local.rs",
         "control/order.rs",
         "control/peer.rs",
+        "control/places.rs",
         "control/record_class.rs",
         "control/results.rs",
         "control/stacks.rs",

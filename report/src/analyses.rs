@@ -225,7 +225,8 @@ mod tests {
         for analysis in Analysis::ALL {
             let is_it = |row: &&serde_json::Value| row["stage"] == analysis.name();
             let row = rows.iter().find(is_it).unwrap();
-            let measured = row["cpu_ns"]["median"].as_f64().unwrap();
+            // What a part takes beyond decoding may be less than nothing, by noise.
+            let measured = row["cpu_ns"]["median"].as_f64().unwrap().max(0.0);
             // Written with as many digits as the page prints.
             let shown = if measured < 10.0 { 0.05 } else { 0.5 };
             assert!(

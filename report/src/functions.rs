@@ -1,16 +1,39 @@
 //! The MPI function table.
 
+use super::recording::span_ns;
 use super::table::{Side, Table};
 use super::units::{bytes, count, duration, duration_f64, share};
-use invivo_grpc::v1::FunctionRow;
+use invivo_grpc::v1::{FunctionRow, JobStatus, RankState, RankStatus};
+
+/// Whether it is a function that lies before the time observed.
+pub fn initialises(function: &str) -> bool {
+    matches!(function, "MPI_Init" | "MPI_Init_thread")
+}
 
 /// Time in MPI, but for initialisation: that lies before the time observed.
 pub fn observed_mpi_ns(rows: &[FunctionRow]) -> u64 {
     let rows = rows
         .iter()
         // The observed time begins where initialisation ends.
-        .filter(|row| !matches!(row.function.as_str(), "MPI_Init" | "MPI_Init_thread"));
+        .filter(|row| !initialises(&row.function));
     rows.map(|row| row.time_ns).sum()
+}
+
+/// The same with the calls that ranks are in at this moment: a job that stands still in MPI has
+/// none that end. Of ranks that the status does not name they are not known.
+pub fn mpi_ns_until_now(rows: &[FunctionRow], status: &JobStatus) -> u64 {
+    observed_mpi_ns(rows).saturating_add(open_ns(status))
+}
+
+/// Time of the ranks that are named in the calls that they are in, since the tables begin.
+pub fn open_ns(status: &JobStatus) -> u64 {
+    let is_recorded = status.recording.is_none_or(|recording| recording.on > 0);
+    let is_open = |rank: &&RankStatus| {
+        is_recorded && rank.state == i32::from(RankState::InMpi) && !initialises(&rank.function)
+    };
+    let span_ns = span_ns(status);
+    let named = status.named.iter().filter(is_open);
+    named.map(|rank| rank.since_ns.min(span_ns)).sum()
 }
 
 /// Whether there are clipped calls, of which a part is counted: they get a column of their own.
@@ -110,6 +133,7 @@ pub fn by_rank(rows: &[FunctionRow], rows_max: usize, total: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use invivo_grpc::v1::RecordingStatus;
 
     fn row(function: &str, rank: Option<u32>, time_ns: u64) -> FunctionRow {
         FunctionRow {
@@ -126,6 +150,33 @@ mod tests {
             bytes_in: 0,
             clipped: 0,
         }
+    }
+
+    #[test]
+    fn a_call_that_goes_on_is_time_in_mpi() {
+        let named = |function: &str, state: RankState, since_ns| RankStatus {
+            function: function.to_owned(),
+            state: state.into(),
+            since_ns,
+            ..RankStatus::default()
+        };
+        let mut status = JobStatus {
+            observed_ns: 1_000,
+            named: vec![
+                named("MPI_Recv", RankState::InMpi, 400),
+                named("MPI_Send", RankState::InMpi, 5_000),
+                named("MPI_Recv", RankState::Computing, 70),
+                named("MPI_Init", RankState::InMpi, 90),
+            ],
+            ..JobStatus::default()
+        };
+        let rows = [row("MPI_Recv", None, 10)];
+        assert_eq!(mpi_ns_until_now(&rows, &status), 10 + 400 + 1_000);
+        status.recording = Some(RecordingStatus {
+            off: 4,
+            ..RecordingStatus::default()
+        });
+        assert_eq!(mpi_ns_until_now(&rows, &status), 10);
     }
 
     #[test]

@@ -11,12 +11,30 @@ use invivo_proto::ids::RegionId;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The layout of the report.
-const VERSION: u32 = 1;
+/// The version of all JSON that Invivo prints or writes. A field that is added leaves it; one that
+/// goes or means something else raises it.
+pub const VERSION: u32 = 1;
+
+/// An object with its version as the first field.
+#[derive(Serialize)]
+pub struct Versioned<T> {
+    version: u32,
+    #[serde(flatten)]
+    value: T,
+}
+
+impl<T> Versioned<T> {
+    /// `value`, which must be an object.
+    pub fn new(value: T) -> Versioned<T> {
+        Versioned {
+            version: VERSION,
+            value,
+        }
+    }
+}
 
 #[derive(Serialize)]
 struct Report {
-    version: u32,
     job: v1::Job,
     observed_seconds: f64,
     coverage: v1::Coverage,
@@ -163,7 +181,6 @@ pub fn json(report: &Final, saved: &EndContext) -> String {
         seconds: seconds(saved.to_ns.saturating_sub(waiter.since_ns) as f64),
     });
     let report = Report {
-        version: VERSION,
         job: (&report.job).into(),
         observed_seconds: seconds(report.status.observed_ns as f64),
         coverage: (&report.coverage).into(),
@@ -186,5 +203,5 @@ pub fn json(report: &Final, saved: &EndContext) -> String {
         notes: status.notes,
     };
     // Names are fixed and numbers are numbers: this cannot fail.
-    serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
+    serde_json::to_string_pretty(&Versioned::new(report)).unwrap_or_default() + "\n"
 }

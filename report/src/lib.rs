@@ -5,7 +5,7 @@
 //! text json death                     the report
 //! timeline_pages timeline      pages become an observation, and that a picture and a file
 //! analyses coverage functions matrix recording status      tables and sentences about an answer
-//! table units glyphs                  columns, numbers with units, characters
+//! table units glyphs terminal         columns, numbers with units, characters
 //! ```
 //!
 //! Pure but for the timeline's file. Not here: gRPC and colours.
@@ -20,12 +20,13 @@ pub mod matrix;
 pub mod recording;
 pub mod status;
 pub mod table;
+pub mod terminal;
 mod text;
 pub mod timeline;
 pub mod timeline_pages;
 pub mod units;
 
-pub use json::json;
+pub use json::{VERSION as JSON_VERSION, Versioned, json};
 pub use text::{one_line, text};
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::analyses;
 use super::recording;
 use super::table::{Side, Table};
+use super::terminal;
 use super::units::{count, counted, duration, share};
 use invivo_grpc::convert::state_name;
 use invivo_grpc::v1::{JobStatus, RankCounts, Snapshot};
@@ -49,7 +50,7 @@ pub fn text(status: &JobStatus) -> String {
         text.push_str(&table.text());
     }
     for note in &status.notes {
-        text.push_str(&format!("note: {note}\n"));
+        text.push_str(&format!("note: {}\n", terminal::line(note)));
     }
     text
 }
@@ -110,14 +111,22 @@ pub fn line(snapshot: &Snapshot, before: Option<&Snapshot>) -> String {
     if losses != "none" {
         parts.push(format!("LOSSES: {losses}"));
     }
+    // As the time beside it: since the last reset.
+    let calls = ledger.entered.saturating_sub(ledger.reset);
     parts.push(match before.map(|before| rate(before, snapshot)) {
-        Some(Some(rate)) => format!("{} ({}/s)", counted(ledger.entered, "call"), count(rate)),
-        _ => counted(ledger.entered, "call"),
+        Some(Some(rate)) => format!("{} ({}/s)", counted(calls, "call"), count(rate)),
+        _ => counted(calls, "call"),
     });
 
-    let mpi_ns = super::functions::observed_mpi_ns(&snapshot.functions);
+    let mpi_ns = super::functions::mpi_ns_until_now(&snapshot.functions, &status);
     let rank_ns = recording::span_ns(&status) as f64 * f64::from(coverage.ranks_reporting);
-    if analyses::was_off(&status.analyses, "functions") {
+    // The time goes on while recording is off, and what is recorded does not: a share would fall.
+    let is_standing = status.recording.as_ref().is_some_and(|recording| {
+        recording.on == 0 && recording.off > 0 && recording.window.is_none()
+    });
+    if is_standing {
+        // It has been said above that it is off.
+    } else if analyses::was_off(&status.analyses, "functions") {
         parts.push("functions OFF for a time".to_owned());
     } else if mpi_ns > 0 {
         parts.push(format!("{} in MPI", share(mpi_ns as f64, rank_ns)));
@@ -125,11 +134,11 @@ pub fn line(snapshot: &Snapshot, before: Option<&Snapshot>) -> String {
     if let Some(top) = snapshot.functions.first() {
         parts.push(format!("most {}", top.function));
     }
-    if let Some(worst) = status.named.first() {
-        parts.push(format!("worst rank {}", worst.rank));
+    if let [least, _, ..] = &status.named[..] {
+        parts.push(format!("rank {} waits least", least.rank));
     }
     parts.push(format!("lag {}", duration(coverage.lag_ns)));
-    parts.join(" | ")
+    terminal::line(&parts.join(" | ")).into_owned()
 }
 
 /// Calls per second between two snapshots.
@@ -152,7 +161,9 @@ fn rate(before: &Snapshot, after: &Snapshot) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use invivo_grpc::v1::{Coverage, FunctionRow, Ledger, PauseStatus, RankState, RankStatus};
+    use invivo_grpc::v1::{
+        Coverage, FunctionRow, Ledger, PauseStatus, RankState, RankStatus, RecordingStatus,
+    };
 
     fn status() -> JobStatus {
         JobStatus {
@@ -239,9 +250,22 @@ mod tests {
         );
         assert_eq!(
             line(&first, None),
-            "4.00 s | 1 computing, 1 in MPI | 100 calls | 25.0 % in MPI | most MPI_Recv | worst \
-             rank 1 | lag 0 s"
+            "4.00 s | 1 computing, 1 in MPI | 100 calls | 25.0 % in MPI | most MPI_Recv | lag 0 s"
         );
+        let mut two = first.clone();
+        if let Some(status) = &mut two.status {
+            status.named.push(RankStatus::default());
+        }
+        assert!(line(&two, None).contains(" | rank 1 waits least | "));
+        let mut off = first.clone();
+        if let Some(status) = &mut off.status {
+            status.recording = Some(RecordingStatus {
+                off: 2,
+                ..RecordingStatus::default()
+            });
+        }
+        let off = line(&off, None);
+        assert!(off.contains("RECORDING OFF") && !off.contains('%'), "{off}");
         let line = line(&second, Some(&first));
         let losses = "4.00 s | 1 computing, 1 in MPI | LOSSES: 500 of 1100 calls accounted for | \
             1,100 calls (2,000/s) |";

@@ -1,5 +1,7 @@
 //! Columns of text, aligned.
 
+use super::terminal::line;
+
 /// Which side of its column a cell stands on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
@@ -37,7 +39,8 @@ impl Table {
 
     /// Adds a row; it has a cell for each column.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.rows.push(cells.into_iter().collect());
+        let cells = cells.into_iter().map(|cell| line(&cell).into_owned());
+        self.rows.push(cells.collect());
     }
 
     /// The text: lines without blanks at their ends.

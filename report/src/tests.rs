@@ -118,6 +118,8 @@ fn json_has_rows_that_add_up() {
     assert_eq!(value["version"], 1);
     assert_eq!(value["job"]["id"], "melt");
     let rows = value["functions"].as_array().expect("rows");
+    assert_on_the_page("The report", &value);
+    assert_on_the_page("The report", &rows[0]);
     assert_eq!(rows.len(), 2);
     assert_eq!(
         (&rows[0]["rank"], &rows[0]["calls"], &rows[0]["seconds"]),
@@ -296,4 +298,15 @@ fn waiting_ranks_and_timeline_stand_in_every_form() {
     );
     assert_eq!(value["timeline"], "/tmp/melt.pftrace");
     assert_eq!(value["asked_to_end_by"], 15);
+}
+
+/// Fails where the manual's page of JSON does not list a field of an object in its section.
+fn assert_on_the_page(section: &str, object: &serde_json::Value) {
+    let page = include_str!("../../docs/manual/reference/json.md");
+    let head = format!("{section}\n");
+    let section = page.split("\n### ").find(|text| text.starts_with(&head));
+    for field in object.as_object().expect("an object").keys() {
+        let is_listed = section.expect(&head).contains(&format!("`{field}`"));
+        assert!(field == "version" || is_listed, "{head}{field}");
+    }
 }

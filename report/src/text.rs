@@ -3,7 +3,7 @@
 use super::death;
 use crate::timeline_pages::EndContext;
 use crate::units::{counted, duration, share};
-use crate::{analyses, coverage, functions, matrix, recording, status};
+use crate::{analyses, coverage, functions, matrix, recording, status, terminal};
 use invivo_grpc::convert;
 use invivo_grpc::v1;
 use invivo_proto::control::analyses::Analysis;
@@ -27,11 +27,10 @@ pub fn text(report: &Final, saved: &EndContext) -> String {
         matrix::SIDE_TEXT,
     );
     let mut page = format!(
-        "Invivo report of job {}: {}, {} + {}, watched for {}\n",
+        "Invivo report of job {}: {}, {}, watched for {}\n",
         job.id,
         counted(job.ranks.into(), "rank"),
-        counted(job.places.into(), "tool place"),
-        counted(job.nodes.into(), "analysis node"),
+        tools(job.places, job.nodes),
         duration(report.status.observed_ns),
     );
     if !job.library.is_empty() {
@@ -80,7 +79,7 @@ pub fn text(report: &Final, saved: &EndContext) -> String {
     page.push_str(&coverage::text(&counted_for));
     page.push_str(&coverage::own_cost(&counted_for, report.status.observed_ns));
     for note in &report.status.notes {
-        page.push_str(&format!("note: {note}\n"));
+        page.push_str(&format!("note: {}\n", terminal::line(note)));
     }
     if !saved.picture.is_empty() {
         page.push_str(&format!("\nMPI time by rank\n{}", saved.picture));
@@ -92,7 +91,7 @@ pub fn text(report: &Final, saved: &EndContext) -> String {
     page.push_str(&functions::by_rank(&rank_rows, RANK_ROWS, total_rows));
     page.push_str("\nPoint-to-point messages, bytes sent\n");
     page.push_str(&matrix::text(&matrix_reply));
-    page
+    terminal::lines(&page).into_owned()
 }
 
 /// One line without an end: what the job did, what was lost, who died, and where its last seconds
@@ -159,4 +158,19 @@ fn recording_is_worth_a_line(recording: &v1::RecordingStatus) -> bool {
 
 fn finished(status: &JobStatus) -> u32 {
     status.states[RankState::Finished as usize]
+}
+
+/// `1 tool place + 1 analysis node`, or `1 tool process` where there is one per node for both.
+fn tools(places: u32, nodes: u32) -> String {
+    match nodes {
+        0 => format!(
+            "{places} tool process{}",
+            if places == 1 { "" } else { "es" }
+        ),
+        _ => format!(
+            "{} + {}",
+            counted(places.into(), "tool place"),
+            counted(nodes.into(), "analysis node")
+        ),
+    }
 }

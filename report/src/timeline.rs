@@ -3,6 +3,7 @@
 
 use super::units::{count, counted, duration};
 use crate::glyphs::Look;
+use crate::terminal::{PLAIN, RED};
 use invivo_archive::observation::{Observation, Track};
 use std::cmp::Reverse;
 use std::fmt::Write;
@@ -125,7 +126,7 @@ fn row(page: &mut String, of: &Observation, track: &Track, label: usize, look: L
     match death {
         Some(_) if look.color => {
             // Writing to a string cannot fail.
-            let _ = writeln!(page, "\x1b[31m{line}\x1b[0m");
+            let _ = writeln!(page, "{RED}{line}{PLAIN}");
         }
         _ => {
             let _ = writeln!(page, "{line}");

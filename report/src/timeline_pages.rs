@@ -89,6 +89,7 @@ impl TimelinePages {
         track.open = piece.open.as_ref().map(|open| Open {
             function: (!open.function.is_empty()).then(|| self.names.one(&open.function)),
             begin_ns: open.begin_ns,
+            occupant: open.occupant,
         });
         gaps.gone_until_ns = piece.gone_until_ns;
         gaps.not_kept = piece.not_kept.unwrap_or(0);
@@ -146,6 +147,7 @@ fn call(record: &v1::CallRecord, known: &Known, names: &mut Names) -> Call {
         ordinal: record.ordinal,
         request: record.request,
         is_clipped: record.clipped,
+        occupant: record.occupant,
     }
 }
 

@@ -10,23 +10,23 @@ pub(crate) struct Alertness {
 }
 
 impl Alertness {
-    pub fn new(now_ns: u64) -> Alertness {
-        Alertness {
-            until_ns: now_ns.saturating_add(ALERT_NS),
-        }
+    /// Of a node that starts: nobody has looked yet. What its start needs, it waits for by itself.
+    pub fn new() -> Alertness {
+        Alertness { until_ns: 0 }
     }
 
     /// A message from above: where somebody steers or asks, more follows.
     pub fn hear(&mut self, now_ns: u64, message: &Down) {
         let is_followed = match message {
-            Down::Job(_)
-            | Down::Analyses(_)
-            | Down::Command(_)
-            | Down::Release
-            | Down::Shutdown => true,
+            Down::Command(_) | Down::Release | Down::Shutdown => true,
             // The watchdog asks this all the time, while nobody watches.
             Down::Query { query, .. } => !matches!(query, Query::Hang { .. }),
-            Down::Heartbeat | Down::Time { .. } | Down::Groups(_) => false,
+            // What every start says, or what nobody asked for.
+            Down::Job(_)
+            | Down::Analyses(_)
+            | Down::Heartbeat
+            | Down::Time { .. }
+            | Down::Groups(_) => false,
         };
         if is_followed {
             self.stay(now_ns, ALERT_NS);

@@ -50,6 +50,8 @@ pub const RESTED_NS: u64 = 1_000_000;
 pub const REPEATS_MAX: u32 = 3;
 /// How long an answer is waited for without rest, in ns: as long as the parent may rest, and more.
 const ANSWER_NS_MAX: u64 = 100_000_000;
+/// When the root asks.
+const NEVER_NS: u64 = u64::MAX;
 /// The error of a clock that has not been measured.
 pub const UNKNOWN_NS: u64 = u64::MAX;
 
@@ -108,11 +110,21 @@ impl JobClock {
             state: State::Exact,
             pending_ns: None,
             asked: false,
-            next_ask_ns: u64::MAX,
+            next_ask_ns: NEVER_NS,
             rounds: 0,
             repeats: 0,
             shares: false,
             drift_ppm: DRIFT_PPM,
+        }
+    }
+
+    /// That of a member in the root's process: the same clock. It asks all the same, because a
+    /// member that asks is alive.
+    pub fn beside_root(now_ns: u64) -> JobClock {
+        JobClock {
+            state: State::Exact,
+            shares: true,
+            ..JobClock::below(now_ns)
         }
     }
 
@@ -133,7 +145,7 @@ impl JobClock {
     /// When to ask next, if the parent says nothing before; nothing at the root.
     pub fn next_ask_ns(&self) -> Option<u64> {
         let patience_ns = if self.is_known() { AWAKE_NS } else { 0 };
-        (self.next_ask_ns != u64::MAX).then(|| self.next_ask_ns.saturating_add(patience_ns))
+        (self.next_ask_ns != NEVER_NS).then(|| self.next_ask_ns.saturating_add(patience_ns))
     }
 
     /// Whether an answer is to come whose way is measured: who rests now measures the rest.
@@ -240,6 +252,9 @@ impl JobClock {
     }
 
     fn keep_better(&mut self, now_ns: u64, new: Measured) {
+        if matches!(self.state, State::Exact) {
+            return;
+        }
         if let State::Known(old) = self.state {
             match self.apart(now_ns, old, new) {
                 Some(apart_ns) => self.ran_apart(old, new, apart_ns),
@@ -266,7 +281,10 @@ impl JobClock {
 
     /// Lets errors grow as fast as the clocks can have run apart between two measurements.
     fn ran_apart(&mut self, old: Measured, new: Measured, apart_ns: u128) {
-        let apart_ns_max = apart_ns + u128::from(old.error_ns) + u128::from(new.error_ns);
+        let errors_ns = u128::from(old.error_ns) + u128::from(new.error_ns);
+        // They ran apart during the round trips, too, each at most twice its error long.
+        let meanwhile_ns = (2 * errors_ns * u128::from(DRIFT_PPM_MAX)).div_ceil(1_000_000);
+        let apart_ns_max = apart_ns + errors_ns + meanwhile_ns;
         // At least 1, as it is a divisor.
         let between_ns = u128::from(new.asked_ns.saturating_sub(old.asked_ns)).max(1);
         let ppm = apart_ns_max.saturating_mul(1_000_000).div_ceil(between_ns);

@@ -22,6 +22,7 @@ pub mod acks;
 mod alertness;
 mod commands;
 pub mod coverage;
+pub mod directory;
 mod gather;
 mod groups;
 pub mod job_time;

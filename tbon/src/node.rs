@@ -55,7 +55,7 @@ use invivo_proto::ids::{CommId, CommandId, WorldRank};
 #[derive(Clone, Debug)]
 pub struct Node<M> {
     merge: M,
-    me: WorldRank,
+    process: WorldRank,
     height: u32,
     members: Members,
     waves: Waves,
@@ -81,13 +81,11 @@ impl<M: Merge> Node<M> {
             groups: GROUPS_MAX,
             runs: GROUP_RUNS_MAX,
         };
-        Node::with(
-            now_ns,
-            position,
-            merge,
-            JobClock::below(now_ns),
-            Groups::new(false, bounds),
-        )
+        let clock = match position.is_beside_root {
+            true => JobClock::beside_root(now_ns),
+            false => JobClock::below(now_ns),
+        };
+        Node::with(now_ns, position, merge, clock, Groups::new(false, bounds))
     }
 
     /// A node with nobody above: its clock is job time, and nobody knows more groups.
@@ -122,7 +120,7 @@ impl<M: Merge> Node<M> {
         let members = Members::new(local.into_iter().chain(children).collect());
         Node {
             merge,
-            me: position.me,
+            process: position.process,
             height: position.height,
             waves: waves::none(),
             commands: Commands::none(),
@@ -137,7 +135,7 @@ impl<M: Merge> Node<M> {
             ignored: Ignored::default(),
             here: Whereabouts::default(),
             above: Whereabouts::default(),
-            alertness: Alertness::new(now_ns),
+            alertness: Alertness::new(),
         }
     }
 
@@ -182,7 +180,7 @@ impl<M: Merge> Node<M> {
             format!(
                 "tool process {} saw its clock and the root's run apart by up to {drift_ppm} ppm: \
                  job time is stated with a larger error",
-                self.me
+                self.process
             )
         });
         let own = forgot.into_iter().chain(slewed);

@@ -110,24 +110,7 @@ proptest! {
         faster: bool,
         ways in prop::collection::vec((1_000u64..100_000, 1_000u64..100_000), 2..20),
     ) {
-        let own = Clock { start_ns: 1 << 50, ppm: if faster { ppm } else { -ppm } };
-        let root = Clock { start_ns: 77, ppm: 0 };
-        let mut job = JobClock::below(own.at(0));
-        let mut true_ns = 0;
-        for (there_ns, back_ns) in ways {
-            true_ns += 3 * ASK_NS;
-            let asked_ns = own.at(true_ns);
-            prop_assert!(job.ask(asked_ns, false));
-            let job_ns = root.at(true_ns + there_ns);
-            true_ns += there_ns + back_ns;
-            prop_assert!(job.answered(own.at(true_ns), asked_ns, job_ns, 0));
-            let later_ns = true_ns + 3600 * ASK_NS;
-            let error_ns = job.error_ns(own.at(later_ns));
-            let holds = off_by(&job, own, root, later_ns) <= error_ns + 2;
-            prop_assert_eq!(holds, job.drift_ppm() > DRIFT_PPM, "{} ppm taken for \
-                {}", ppm, job.drift_ppm());
-        }
-        prop_assert!(job.drift_ppm() > DRIFT_PPM);
+        slewed_clock_is_noticed(if faster { ppm } else { -ppm }, &ways)?;
     }
 
     /// Of many measurements the best counts: the error is never more than that of the newest.
@@ -346,4 +329,46 @@ fn a_question_through_a_rest_is_repeated() {
     now_ns += 10 * ASK_NS;
     assert!(job.ask(now_ns, false) && job.answered(now_ns + 10, now_ns, 5, 0));
     assert!(!job.ask(now_ns + 10, true), "the parent was awake");
+}
+
+/// Measures a clock that runs `ppm` off, by round trips of these ways in ns, there and back.
+fn slewed_clock_is_noticed(ppm: i64, ways: &[(u64, u64)]) -> Result<(), TestCaseError> {
+    let own = Clock {
+        start_ns: 1 << 50,
+        ppm,
+    };
+    let root = Clock {
+        start_ns: 77,
+        ppm: 0,
+    };
+    let mut job = JobClock::below(own.at(0));
+    let mut true_ns = 0;
+    for &(there_ns, back_ns) in ways {
+        true_ns += 3 * ASK_NS;
+        let asked_ns = own.at(true_ns);
+        prop_assert!(job.ask(asked_ns, false));
+        let job_ns = root.at(true_ns + there_ns);
+        true_ns += there_ns + back_ns;
+        prop_assert!(job.answered(own.at(true_ns), asked_ns, job_ns, 0));
+        let later_ns = true_ns + 3600 * ASK_NS;
+        let error_ns = job.error_ns(own.at(later_ns));
+        let holds = off_by(&job, own, root, later_ns) <= error_ns + 2;
+        prop_assert_eq!(
+            holds,
+            job.drift_ppm() > DRIFT_PPM,
+            "{} ppm taken for \
+            {}",
+            ppm,
+            job.drift_ppm()
+        );
+    }
+    prop_assert!(job.drift_ppm() > DRIFT_PPM);
+    Ok(())
+}
+
+/// The clock runs apart during the round trip as well: the older measurement was further off than
+/// half of it.
+#[test]
+fn a_slewed_clock_holds_after_a_slow_question() {
+    slewed_clock_is_noticed(-72_111, &[(46_070, 1_000), (1_000, 1_000)]).unwrap();
 }

@@ -125,7 +125,7 @@ proptest! {
         prop_assert_eq!(layout.total() as usize, tree.entries.len());
         prop_assert_eq!(layout.root().0 as usize, tree.entries.len() - 1);
         prop_assert_eq!(
-            layout.layers().map(|layer| layer.processes).collect::<Vec<_>>(),
+            layout.layers().map(|layer| layer.members).collect::<Vec<_>>(),
             tree.counts
         );
         prop_assert_eq!(layout.app() + layout.places() + layout.nodes(), layout.total());
@@ -258,8 +258,12 @@ fn the_last_number_repeats_and_nodes_have_a_default() {
     let layers: Vec<u32> = (1..6).map(|layer| fan_in.of_layer(layer)).collect();
     assert_eq!(layers, [2, 3, 3, 3, 3]);
     assert_eq!("7".parse::<FanIn>().unwrap().to_string(), "7,16");
-    assert_eq!(FanIn::default().to_string(), "64,16");
-    assert_eq!(FanIn::new(&[64]).unwrap(), FanIn::default());
+    assert_eq!("node".parse::<FanIn>(), Ok(FanIn::default()));
+    assert_eq!("node, 8".parse::<FanIn>(), FanIn::one_per_node(8));
+    assert_eq!(FanIn::default().to_string(), "node,16");
+    for broken in ["8,node", "nodes", "4294967295"] {
+        assert_eq!(broken.parse::<FanIn>(), Err(FanInError::Text), "{broken}");
+    }
 }
 
 #[test]
@@ -373,19 +377,19 @@ fn a_million_ranks_cost_no_memory() {
     assert_eq!(
         layout
             .layers()
-            .map(|layer| layer.processes)
+            .map(|layer| layer.members)
             .collect::<Vec<_>>(),
         [1 << 20, 1 << 16, 1 << 12, 256, 16, 1]
     );
     assert_eq!(layout.ranks_of(layout.root()), 0..1 << 20);
-    assert!(size_of::<Layout>() <= 64);
+    assert!(size_of::<Layout>() <= 96);
     let hosts = Policy::PerNode { hosts: 1 << 13 };
     let layout = Layout::for_app(1 << 20, FanIn::new(&[16]).unwrap(), hosts).unwrap();
     // 128 ranks, 8 places and a head on each of 8,192 hosts, 512 nodes and so on above.
     assert_eq!(
         layout
             .layers()
-            .map(|layer| layer.processes)
+            .map(|layer| layer.members)
             .collect::<Vec<_>>(),
         [1 << 20, 1 << 16, 1 << 13, 1 << 9, 1 << 5, 2, 1]
     );

@@ -97,9 +97,11 @@ fn seats_follow_the_layout() {
         position(9),
         Some(Position {
             me: WorldRank(9),
+            process: WorldRank(9),
             height: 1,
             local: Some(4),
-            children: vec![]
+            children: vec![],
+            is_beside_root: false
         })
     );
     let children = vec![(WorldRank(8), 4), (WorldRank(9), 4)];
@@ -107,9 +109,11 @@ fn seats_follow_the_layout() {
         position(10),
         Some(Position {
             me: WorldRank(10),
+            process: WorldRank(10),
             height: 2,
             local: None,
-            children
+            children,
+            is_beside_root: false
         })
     );
 }

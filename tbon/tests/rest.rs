@@ -25,6 +25,8 @@ fn here(pid: u32) -> Whereabouts {
 fn node() -> Node<MergeFn> {
     let position = Position {
         me: WorldRank(6),
+        process: WorldRank(6),
+        is_beside_root: false,
         height: 2,
         local: None,
         children: vec![(CHILD, 4)],
@@ -67,9 +69,8 @@ fn calm(above: Whereabouts, below: Whereabouts) -> (Node<MergeFn>, u64) {
         here: below,
     };
     up(&mut node, 7, time);
-    assert!(node.is_alert(ALERT_NS), "the job has just begun");
-    let now_ns = 2 * ALERT_NS;
-    assert!(!node.is_alert(now_ns));
+    let now_ns = 7 + CLOCK_ALERT_NS;
+    assert!(!node.is_alert(now_ns), "the start itself is nobody's look");
     (node, now_ns)
 }
 

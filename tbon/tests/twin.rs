@@ -433,9 +433,11 @@ proptest! {
         let members: Vec<usize> = (usize::from(!local)..=children).collect();
         let position = Position {
             me: ME,
+            process: ME,
             height,
             local: local.then(|| ranks(0)),
             children: (1..=children).map(|member| (world(member), ranks(member))).collect(),
+            is_beside_root: false,
         };
         let mut node = Node::new(0, position, Sum);
         let history = Vec::new();
@@ -483,9 +485,7 @@ proptest! {
                     let (_, missed) = twin.said();
                     twin.awake(&missed, at).filter(|&m| m != 0).map(world).collect()
                 }
-                Step::Command(id) if new_command(id) => {
-                    (1..=children).map(world).collect()
-                }
+                Step::Command(id) if new_command(id) => (1..=children).map(world).collect(),
                 _ => Vec::new(),
             };
             prop_assert_eq!(told, reach);

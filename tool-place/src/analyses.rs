@@ -16,6 +16,7 @@ use invivo_proto::control::results::{FunctionTable, Matrix, Messages};
 use invivo_proto::definition::{Definition, DefinitionError};
 use invivo_proto::ids::{CommId, CommLocal, Rank, WorldRank};
 use invivo_proto::mpi::is_initialisation;
+use invivo_proto::rank_set::RankSet;
 use invivo_proto::record::{Call, Part};
 use invivo_tbon::job_time::JobClock;
 use invivo_tbon::layout::Layout;
@@ -34,7 +35,7 @@ pub struct Analyses {
     groups: Groups,
     /// Ranks that the job has.
     job_ranks: u32,
-    first: u32,
+    numbers: RankSet,
     ranks: Vec<OfRank>,
     /// Resets made so far.
     resets: u64,
@@ -53,7 +54,7 @@ struct OfRank {
 impl Analyses {
     /// Of the place `me` in this layout.
     pub fn new(layout: Layout, me: WorldRank, clock: NodeClock) -> Analyses {
-        let ranks = layout.ranks_of(me);
+        let numbers = layout.ranks_at(me).unwrap_or(RankSet::from(0..0));
         Analyses {
             clock,
             switches: Switches::default(),
@@ -63,8 +64,8 @@ impl Analyses {
             traffic: Traffic::new(layout, me),
             groups: Groups::new(),
             job_ranks: layout.app(),
-            first: ranks.start,
-            ranks: ranks.map(|_| OfRank::default()).collect(),
+            ranks: numbers.iter().map(|_| OfRank::default()).collect(),
+            numbers,
             resets: 0,
             begun: None,
         }
@@ -132,7 +133,7 @@ impl Analyses {
     pub fn sink(&mut self, rank: Rank) -> OneSink<'_> {
         OneSink {
             rank,
-            index: (rank.0 - self.first) as usize,
+            index: self.index(rank),
             analyses: self,
         }
     }
@@ -172,7 +173,8 @@ impl Analyses {
 
     /// A rank's pause begins, in ticks.
     pub fn pause(&mut self, rank: Rank, at: u64) {
-        self.ranks[(rank.0 - self.first) as usize].pauses.begin(at);
+        let index = self.index(rank);
+        self.ranks[index].pauses.begin(at);
         self.traffic.pause(at, &self.clock);
     }
 
@@ -193,7 +195,13 @@ impl Analyses {
 
     /// Time in MPI of a rank so far, but for its initialisation, in ns.
     pub fn mpi_ns(&self, rank: Rank) -> u64 {
-        self.ranks[(rank.0 - self.first) as usize].mpi_ns
+        self.ranks[self.index(rank)].mpi_ns
+    }
+
+    /// The number here of a rank, which must be one of this place's.
+    fn index(&self, rank: Rank) -> usize {
+        // One of another place is beyond the ranks: a panic, and the guard gives the place up.
+        self.numbers.index(rank).unwrap_or(usize::MAX)
     }
 
     /// Groups that were defined since the last call.

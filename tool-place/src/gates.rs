@@ -52,10 +52,12 @@ pub fn switch(memory: &Memory, on: bool, epoch: u32, now_ticks: u64) {
             .recording_since
             .store(now_ticks.saturating_sub(1), Ordering::Release);
     }
-    // Last, with release order: whoever reads that recording is on also reads since when.
-    control
+    // Last, with release order: whoever reads that recording is on also reads since when. The rank
+    // writes its own part at any time.
+    let switched = |before| Some(recording::by_place(before, epoch, on));
+    let _ = control
         .recording
-        .store(recording::word(epoch, on), Ordering::Release);
+        .fetch_update(Ordering::Release, Ordering::Relaxed, switched);
 }
 
 /// Whether the gate is closed, and has not opened by itself.

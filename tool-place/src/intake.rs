@@ -15,6 +15,8 @@ use std::collections::BTreeMap;
 pub trait Sink {
     /// What follows was recorded in this epoch.
     fn epoch(&mut self, epoch: u32);
+    /// What follows is of this occupant of the location.
+    fn occupant(&mut self, occupant: u32);
     /// A call and its parts.
     fn call(&mut self, call: &Call, parts: &[Part]);
     /// More parts of the call before, whose begin and end are given.
@@ -310,6 +312,7 @@ impl Intake {
                     self.current.accounted += 1;
                     self.counts.calls += 1;
                 }
+                Ok(Decoded::Occupant(occupant)) => sink.occupant(occupant),
                 Ok(Decoded::Continuation { end, .. }) => {
                     // Of a call that was lost only the end is known.
                     let begin = self
@@ -360,9 +363,8 @@ fn record(
     parts: &mut Vec<Part>,
 ) -> Result<Decoded, RecordError> {
     let decoded = decoder.record(bytes, at)?;
-    let (Decoded::Call(_, count) | Decoded::Continuation { parts: count, .. }) = decoded;
     parts.clear();
-    for _ in 0..count {
+    for _ in 0..decoded.parts() {
         parts.push(decoder.part(bytes, at)?);
     }
     Ok(decoded)

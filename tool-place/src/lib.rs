@@ -1,4 +1,4 @@
-//! A tool place: the process of layer 1 that holds the records of its ranks.
+//! A tool place: the member of layer 1 that holds the records of its ranks.
 //!
 //! ```text
 //! packets over MPI --+                      +-- buffer, one per location
@@ -11,7 +11,8 @@
 //! ```
 //!
 //! Order and completeness are the intake's, pauses and recording are machines of their own, the
-//! place brings them together; none of these knows MPI or the time. `main` does.
+//! place brings them together; none of these knows MPI or the time. The [`role`] carries messages,
+//! [`start`] makes it, and the program `tool-process` runs it.
 #![deny(unsafe_code)]
 
 pub mod analyses;
@@ -30,6 +31,7 @@ pub mod process;
 pub mod rank;
 pub mod recording;
 pub mod role;
+pub mod start;
 pub mod store;
 pub mod supervisors;
 pub mod tap;

@@ -184,6 +184,10 @@ impl Sink for Both<'_> {
         self.cut_off.epoch = epoch;
     }
 
+    fn occupant(&mut self, occupant: u32) {
+        self.store.begin_occupant(occupant);
+    }
+
     #[inline]
     fn call(&mut self, call: &Call, parts: &[Part]) {
         let begin = call.end.saturating_sub(call.duration);

@@ -8,13 +8,20 @@
 
 use invivo_proto::packet::PAYLOAD_BYTES;
 use invivo_proto::shm::{
-    LOCATIONS_MAX, PAGE_BYTES, Page, RING_BYTES, Region, RegionError, SlotHeader, Status,
+    LOCATIONS_MAX, PACKETS_MAX, PAGE_BYTES, Page, RING_BYTES, Region, RegionError, SlotHeader,
+    Status, region_bytes,
 };
-use rustix::fs::{SealFlags, fcntl_get_seals, fstat};
+use rustix::fs::{SealFlags, fcntl_get_seals, fstat, fstatfs};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::ffi::c_void;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{Ordering, fence};
+
+/// The file system of a memfd of ordinary pages. One of huge pages may have fewer of them than it
+/// says, and whoever touches one that is missing is killed.
+const TMPFS: i64 = 0x0102_1994;
+/// Seals without which the size could change.
+const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
 
 /// Why a descriptor is no rank's memory.
 #[derive(Debug, thiserror::Error)]
@@ -23,8 +30,14 @@ pub enum MemoryError {
     #[error("shared memory cannot be mapped: {0}")]
     Map(#[from] rustix::io::Errno),
     /// Its size is not fixed.
-    #[error("shared memory is not sealed against shrinking")]
+    #[error("shared memory is not sealed against shrinking and growing")]
     NotSealed,
+    /// It is a file, or of huge pages, which may not be there.
+    #[error("shared memory is not made of ordinary pages")]
+    Pages,
+    /// It is larger than the largest that a supervisor makes.
+    #[error("shared memory has {0} bytes, more than any rank's")]
+    TooLarge(usize),
     /// It holds something else.
     #[error(transparent)]
     Region(#[from] RegionError),
@@ -67,14 +80,21 @@ impl Memory {
     /// # Errors
     /// When it is not a rank's memory, or its size is not fixed.
     pub fn map(descriptor: &OwnedFd) -> Result<Memory, MemoryError> {
-        if !fcntl_get_seals(descriptor)?.contains(SealFlags::SHRINK) {
+        // What is no memfd has no seals, or cannot be asked.
+        if !fcntl_get_seals(descriptor).is_ok_and(|seals| seals.contains(SEALS)) {
             return Err(MemoryError::NotSealed);
         }
+        if fstatfs(descriptor)?.f_type != TMPFS {
+            return Err(MemoryError::Pages);
+        }
 
-        // Behind the seal's check: the size read now can only grow.
+        // Behind the seals' check: the size read now stays.
         let bytes = usize::try_from(fstat(descriptor)?.st_size).unwrap_or(0);
         if bytes < PAGE_BYTES {
             return Err(RegionError::Short.into());
+        }
+        if bytes > region_bytes(PACKETS_MAX) {
+            return Err(MemoryError::TooLarge(bytes));
         }
         // SAFETY: the kernel chooses the address, so that nothing else is overlaid.
         let base = unsafe {
@@ -119,6 +139,12 @@ impl Memory {
         // The rank may write any number here.
         let used = self.page().locations.load(Ordering::Acquire) as usize;
         self.page().status[..used.min(LOCATIONS_MAX)].iter()
+    }
+
+    /// The number of the thread that has a location now, or had it last.
+    pub fn occupant(&self, thread: usize) -> u32 {
+        let occupant = self.page().occupants.get(thread);
+        occupant.map_or(0, |occupant| occupant.load(Ordering::Relaxed))
     }
 
     /// Slot `index`, if a packet is in it.
@@ -242,5 +268,59 @@ impl Drop for Memory {
         // SAFETY: mapped by `map`; references into it borrow `self`. A failure leaves the memory
         // mapped.
         let _ = unsafe { munmap(self.base, self.bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use rustix::fs::{MemfdFlags, fcntl_add_seals, ftruncate, memfd_create};
+
+    fn memfd(bytes: u64, flags: MemfdFlags, seals: SealFlags) -> rustix::io::Result<OwnedFd> {
+        let flags = flags | MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let descriptor = memfd_create("hostile", flags)?;
+        ftruncate(&descriptor, bytes)?;
+        fcntl_add_seals(&descriptor, seals)?;
+        Ok(descriptor)
+    }
+
+    #[test]
+    fn only_what_a_supervisor_makes_is_mapped() {
+        let (good, _) = testing::memory(0, 2);
+        Memory::map(&good).expect("a rank's memory");
+        let whole = region_bytes(2) as u64;
+        let none = MemfdFlags::empty();
+        let why = |descriptor: &OwnedFd| Memory::map(descriptor).map(drop).expect_err("refused");
+
+        for seals in [SealFlags::empty(), SealFlags::SHRINK, SealFlags::GROW] {
+            let unsealed = memfd(whole, none, seals).expect("memory");
+            assert!(
+                matches!(why(&unsealed), MemoryError::NotSealed),
+                "{seals:?}"
+            );
+        }
+        let terabytes = memfd(1 << 42, none, SEALS).expect("a sparse memory");
+        assert!(matches!(why(&terabytes), MemoryError::TooLarge(_)));
+        let blank = memfd(whole, none, SEALS).expect("memory");
+        assert!(matches!(
+            why(&blank),
+            MemoryError::Region(RegionError::Magic)
+        ));
+        for bytes in [0, PAGE_BYTES as u64 - 1] {
+            let short = memfd(bytes, none, SEALS).expect("memory");
+            assert!(matches!(
+                why(&short),
+                MemoryError::Region(RegionError::Short)
+            ));
+        }
+        // A machine may have no huge pages at all.
+        if let Ok(huge) = memfd(2 << 20, MemfdFlags::HUGETLB, SEALS) {
+            assert!(matches!(why(&huge), MemoryError::Pages));
+        }
+        let file = OwnedFd::from(tempfile::tempfile().expect("a file"));
+        assert!(matches!(why(&file), MemoryError::NotSealed));
+        let (ours, _theirs) = std::os::unix::net::UnixStream::pair().expect("a pair");
+        assert!(matches!(why(&ours.into()), MemoryError::NotSealed));
     }
 }

@@ -32,6 +32,8 @@ pub enum Trouble {
     Control,
     /// The preloaded library of a rank gave up.
     Silent,
+    /// A program has switched recording off for its rank.
+    OffByProgram,
     /// The place panicked, and lost what it held.
     Panic,
 }

@@ -26,9 +26,9 @@ use invivo_proto::control::local::Outcome;
 use invivo_proto::control::results::PauseStatus;
 use invivo_proto::control::tree::{Acks, Command, Verb};
 use invivo_proto::ids::{CommandId, Rank};
+use invivo_proto::rank_set::RankSet;
 use requested::{Asked, fail};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 /// How long a gate stays closed after a heartbeat without us: eight of them, and longer than the
 /// silence after which the root is lost, so that a busy node opens none by mistake.
@@ -65,9 +65,10 @@ pub struct Pauses {
 
 impl Pauses {
     /// Of a place with these ranks, none of which is there yet.
-    pub fn new(ranks: Range<u32>) -> Pauses {
+    pub fn new(ranks: impl Into<RankSet>) -> Pauses {
+        let ranks = ranks.into().iter();
         Pauses {
-            lives: ranks.map(|rank| (Rank(rank), Presence::Absent)).collect(),
+            lives: ranks.map(|rank| (rank, Presence::Absent)).collect(),
             generation: 0,
             begun: false,
             pause: None,

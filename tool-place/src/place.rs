@@ -87,10 +87,11 @@ impl Place {
     ) -> Option<Place> {
         let position = Position::of(&layout, me).filter(|position| position.local.is_some())?;
         let local = LocalRanks::new(layout, me, supervisors, clock);
+        let set = local.set();
         let ranks = local.len() as u32;
         let mut place = Place {
             local,
-            commands: Commands::new(layout.ranks_of(me)),
+            commands: Commands::new(set),
             switches: AnalysisSwitches::default(),
             queries: Queries::default(),
             groups: GroupExchange::default(),
@@ -201,6 +202,25 @@ impl Place {
                 format!("from process {from}, to this place: {why}; ignored")
             });
         }
+    }
+
+    /// Whether places tell each other which ranks report to them.
+    pub fn has_directory(&mut self) -> bool {
+        self.local.feed.analyses.traffic().has_directory()
+    }
+
+    /// A message of another place about which place ranks report to.
+    pub fn places(&mut self, from: WorldRank, bytes: &[u8]) {
+        if let Err(why) = self.local.feed.analyses.traffic().learn_places(from, bytes) {
+            self.local.feed.notes.add(Trouble::Control, || {
+                format!("from process {from}, about places: {why}; ignored")
+            });
+        }
+    }
+
+    /// What is to be sent to other places about that.
+    pub fn take_places(&mut self) -> Vec<(WorldRank, Vec<u8>)> {
+        self.local.feed.analyses.traffic().take_places()
     }
 
     /// What is to be sent to other places; `credit` says whether one takes another message.

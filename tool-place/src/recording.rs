@@ -26,6 +26,7 @@ use crate::time_point::TimePoint;
 use invivo_proto::control::results::{RecordingStatus, WindowStatus};
 use invivo_proto::control::tree::{Acks, Command, Verb};
 use invivo_proto::ids::{CommandId, Rank};
+use invivo_proto::rank_set::RankSet;
 use plan::{begin_unobserved, plan};
 use requested::{Asked, Wait, fail};
 use std::collections::BTreeSet;
@@ -59,7 +60,7 @@ pub struct Seen {
 /// The commands about recording that are under way, and what is in force.
 #[derive(Debug)]
 pub struct Recording {
-    ranks: Range<u32>,
+    ranks: RankSet,
     /// Commands that came before job time was known, in their order.
     early: Vec<Command>,
     asked: Vec<Asked>,
@@ -78,9 +79,9 @@ pub struct Recording {
 
 impl Recording {
     /// Of a place with these ranks, which record from the start.
-    pub fn new(ranks: Range<u32>) -> Recording {
+    pub fn new(ranks: impl Into<RankSet>) -> Recording {
         Recording {
-            ranks,
+            ranks: ranks.into(),
             early: Vec::new(),
             asked: Vec::new(),
             window: None,
@@ -94,7 +95,7 @@ impl Recording {
     }
 
     /// Of a place that has nothing any more: the measurement is over there.
-    pub fn over(ranks: Range<u32>) -> Recording {
+    pub fn over(ranks: RankSet) -> Recording {
         Recording {
             begun: true,
             on: false,
@@ -177,7 +178,7 @@ impl Recording {
             wait: Wait::Glance,
             began_ns: moment.ns(),
             due_job_ns: 0,
-            waiting: self.ranks.clone().map(Rank).collect(),
+            waiting: self.ranks.iter().collect(),
             cuts: first_cut..first_cut,
             window_to_ns: None,
             acks: Acks {
@@ -360,7 +361,7 @@ impl Recording {
         // Ranks that had finished it fail as well: a window is whole on all ranks or on none.
         asked.acks.done = 0;
         asked.acks.to = None;
-        for rank in self.ranks.clone().map(Rank) {
+        for rank in self.ranks.iter() {
             fail(&mut asked.acks, rank, &format!("ended by command {}", by.0));
         }
         Some(asked.answer(moment))
@@ -371,7 +372,7 @@ impl Recording {
             targets: self.ranks.len() as u32,
             ..Acks::default()
         };
-        for rank in self.ranks.clone().map(Rank) {
+        for rank in self.ranks.iter() {
             fail(&mut acks, rank, why);
         }
         acks

@@ -8,7 +8,7 @@ use invivo_mpi_link::bell;
 use invivo_mpi_link::idle::Pace;
 use invivo_mpi_link::panics::PanicGuard;
 use invivo_mpi_link::runtime::{Exit, Role};
-use invivo_proto::channel::{TAG_DOWN, TAG_PEER, TAG_UP};
+use invivo_proto::channel::{TAG_DOWN, TAG_PEER, TAG_PLACES, TAG_UP};
 use invivo_proto::control::encode;
 use invivo_proto::ids::WorldRank;
 use invivo_tbon::latest::kind_of_up;
@@ -43,8 +43,10 @@ impl PlaceRole {
 }
 
 impl Role for PlaceRole {
-    // No flush: at its exit the root has all that it needs of a place, or is lost.
-    const FLUSH_MAX: Duration = Duration::ZERO;
+    fn flush_max(&self) -> Duration {
+        // No flush: at its exit the root has all that it needs of a place, or is lost.
+        Duration::ZERO
+    }
 
     fn receive<T: Transport>(
         &mut self,
@@ -81,6 +83,15 @@ impl Role for PlaceRole {
             worked = true;
             guard.run(|| self.place.peer(message.from, &message.bytes));
         }
+        // Where ranks have their places by arithmetic nobody asks, and nobody looks for it.
+        let asks = usize::from(self.place.has_directory());
+        for _ in 0..MESSAGES_PER_TURN * asks {
+            let Some(message) = transport.receive(TAG_PLACES)? else {
+                break;
+            };
+            worked = true;
+            guard.run(|| self.place.places(message.from, &message.bytes));
+        }
         for _ in 0..MESSAGES_PER_TURN {
             let Some(message) = transport.receive(TAG_DOWN)? else {
                 break;
@@ -115,6 +126,12 @@ impl Role for PlaceRole {
         for (to, bytes) in to_peers.unwrap_or_default() {
             worked = true;
             transport.send_latest(to, TAG_PEER, None, bytes)?;
+        }
+
+        for (to, bytes) in guard.run(|| self.place.take_places()).unwrap_or_default() {
+            worked = true;
+            // Each is said once.
+            transport.send_surely(to, TAG_PLACES, bytes)?;
         }
 
         // Kept here until the transport accepts them: answers and acknowledgements are sent only

@@ -186,6 +186,8 @@ pub struct Store {
     buffer: Option<Box<Buffer>>,
     /// The function at whose calls iterations end.
     ends_iteration: Option<RegionId>,
+    /// Which thread has the location.
+    occupant: u32,
     /// What became of calls while there was no buffer, and of those of a buffer that is another's
     /// now.
     apart: Ledger,
@@ -198,6 +200,7 @@ impl Store {
         let mut store = Store {
             buffer: None,
             ends_iteration: None,
+            occupant: 0,
             apart: Ledger::default(),
             generator: Generator::every(budget.sample_every),
         };
@@ -220,6 +223,15 @@ impl Store {
         if self.buffer.is_none() {
             self.buffer = budget.take();
             self.ends_iteration = budget.keeping.asked.iterations_at();
+            self.begin_occupant(self.occupant);
+        }
+    }
+
+    /// What comes from now on is of another thread, to which the location went.
+    pub fn begin_occupant(&mut self, occupant: u32) {
+        self.occupant = occupant;
+        if let Some(buffer) = &mut self.buffer {
+            buffer.begin_occupant(occupant);
         }
     }
 

@@ -6,6 +6,7 @@
 use invivo_proto::control::local::{FromSupervisor, LOCAL_BYTES_MAX, ToSupervisor};
 use invivo_proto::control::{decode, encode};
 use invivo_proto::ids::Rank;
+use invivo_proto::rank_set::RankSet;
 use rustix::event::PollFd;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
@@ -18,12 +19,16 @@ use rustix::process::getuid;
 use std::collections::BTreeMap;
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
-use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// Connections without a first message; supervisors send theirs at once.
+/// Connections without a first message; supervisors send theirs at once. One more closes the oldest
+/// of them, so that who never says anything keeps nobody out.
 const STRANGERS_MAX: usize = 16;
+/// Connections accepted in one turn, and messages of a supervisor heard: a flood must not keep the
+/// place from everything else. What is left makes the socket readable again.
+const ACCEPTED_MAX: usize = 64;
+const HEARD_MAX: usize = 64;
 
 /// What happened on the socket.
 #[derive(Debug)]
@@ -50,7 +55,7 @@ pub struct Supervisors {
     path: PathBuf,
     is_withdrawn: bool,
     listener: OwnedFd,
-    ranks: Range<u32>,
+    ranks: RankSet,
     strangers: Vec<OwnedFd>,
     known: BTreeMap<Rank, OwnedFd>,
 }
@@ -68,7 +73,8 @@ impl Supervisors {
     ///
     /// # Errors
     /// When the kernel refuses, or the path is too long for a socket.
-    pub fn listen(path: &Path, ranks: Range<u32>) -> Result<Supervisors, Errno> {
+    pub fn listen(path: &Path, ranks: impl Into<RankSet>) -> Result<Supervisors, Errno> {
+        let ranks = ranks.into();
         // SEQPACKET keeps the boundaries of messages, and takes a descriptor with one of them.
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let listener = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
@@ -138,9 +144,11 @@ impl Supervisors {
     }
 
     fn accept(&mut self, events: &mut Vec<Event>) {
-        while let Ok(socket) =
-            accept_with(&self.listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)
-        {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        for _ in 0..ACCEPTED_MAX {
+            let Ok(socket) = accept_with(&self.listener, flags) else {
+                return;
+            };
             match sockopt::socket_peercred(&socket) {
                 Ok(peer) if peer.uid == getuid() => {}
                 _ => {
@@ -151,10 +159,15 @@ impl Supervisors {
                 }
             }
             if self.strangers.len() >= STRANGERS_MAX {
+                // It may have spoken meanwhile.
+                let oldest = self.strangers.remove(0);
+                self.meet(oldest, events);
+            }
+            if self.strangers.len() >= STRANGERS_MAX {
+                self.strangers.pop();
                 events.push(Event::Refused(
                     "too many connections that do not say who they are".into(),
                 ));
-                continue;
             }
             self.strangers.push(socket);
         }
@@ -167,7 +180,7 @@ impl Supervisors {
             Received::HungUp => return,
             Received::Garbage(why) => why,
             Received::Message(FromSupervisor::Attach { rank, pid }, memory) => match memory {
-                _ if !self.ranks.contains(&rank.0) => {
+                _ if !self.ranks.contains(rank) => {
                     format!("rank {rank} is not one of this place's")
                 }
                 _ if self.known.contains_key(&rank) => format!("rank {rank} is attached already"),
@@ -184,7 +197,10 @@ impl Supervisors {
 
     /// Receives all messages of a supervisor.
     fn hear(&mut self, rank: Rank, events: &mut Vec<Event>) {
-        while let Some(socket) = self.known.get(&rank) {
+        for _ in 0..HEARD_MAX {
+            let Some(socket) = self.known.get(&rank) else {
+                return;
+            };
             match receive(socket) {
                 Received::Nothing => return,
                 Received::Message(FromSupervisor::Attach { .. }, _) => {
@@ -256,5 +272,81 @@ fn receive(socket: &OwnedFd) -> Received {
     match decode(&bytes[..received.bytes]) {
         Ok(message) => Received::Message(message, descriptor),
         Err(error) => Received::Garbage(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, connect, sendmsg};
+    use std::io::IoSlice;
+    use std::os::fd::AsFd;
+
+    fn visitor(path: &Path) -> OwnedFd {
+        let kind = SocketType::SEQPACKET;
+        let socket = socket_with(AddressFamily::UNIX, kind, SocketFlags::NONBLOCK, None).unwrap();
+        connect(&socket, &SocketAddrUnix::new(path).unwrap()).unwrap();
+        socket
+    }
+
+    fn attach(socket: &OwnedFd, rank: u32) {
+        let file = tempfile::tempfile().unwrap();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let fds = [file.as_fd()];
+        assert!(control.push(SendAncillaryMessage::ScmRights(&fds)));
+        let rank = Rank(rank);
+        let bytes = encode(&FromSupervisor::Attach { rank, pid: 1 }).unwrap();
+        sendmsg(
+            socket,
+            &[IoSlice::new(&bytes)],
+            &mut control,
+            SendFlags::empty(),
+        )
+        .unwrap();
+    }
+
+    /// Connections that never say anything keep no supervisor out.
+    #[test]
+    fn silent_connections_keep_nobody_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("place.sock");
+        let mut supervisors = Supervisors::listen(&path, 0..2).unwrap();
+        let mut silent = Vec::new();
+        let mut refused = 0;
+        for _ in 0..4 * STRANGERS_MAX {
+            silent.push(visitor(&path));
+            refused += supervisors.poll().len();
+        }
+        assert_eq!(refused, 3 * STRANGERS_MAX);
+        assert_eq!(supervisors.strangers.len(), STRANGERS_MAX);
+        let honest = visitor(&path);
+        attach(&honest, 1);
+        let attached = |event: &Event| matches!(event, Event::Attached { rank: Rank(1), .. });
+        let events = supervisors.poll();
+        assert!(events.iter().any(attached), "{events:?}");
+        assert!(supervisors.has(Rank(1)));
+    }
+
+    /// A supervisor that sends without pause is heard in parts.
+    #[test]
+    fn a_flood_of_messages_ends_the_turn() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("place.sock");
+        let mut supervisors = Supervisors::listen(&path, 0..2).unwrap();
+        let flood = visitor(&path);
+        attach(&flood, 0);
+        supervisors.poll();
+        let bytes = encode(&FromSupervisor::Ended(
+            invivo_proto::control::tree::Ended::Code(0),
+        ))
+        .unwrap();
+        let mut sent = 0;
+        while send(&flood, &bytes, SendFlags::DONTWAIT).is_ok() {
+            sent += 1;
+        }
+        assert!(sent > HEARD_MAX, "{sent} fit into the socket");
+        assert_eq!(supervisors.poll().len(), HEARD_MAX);
+        assert_eq!(supervisors.poll().len(), HEARD_MAX.min(sent - HEARD_MAX));
     }
 }

@@ -29,6 +29,15 @@ pub fn write(encoder: &mut Encoder, call: Option<&Call>, parts: &[Part], out: &m
     out.extend_from_slice(&bytes[..end as usize - start as usize]);
 }
 
+/// Writes whose calls follow.
+pub fn write_occupant(encoder: &mut Encoder, occupant: u32, out: &mut Vec<u8>) {
+    let mut bytes = [0u8; MAX_CALL_BYTES];
+    let start = bytes.as_mut_ptr();
+    // SAFETY: there is room for a call, which takes more.
+    let end = unsafe { encoder.occupant(start, occupant) };
+    out.extend_from_slice(&bytes[..end as usize - start as usize]);
+}
+
 /// A rank's memory as its supervisor makes it, and the rank's own mapping of it.
 pub fn memory(rank: u32, packets: usize) -> (OwnedFd, Region) {
     let bytes = region_bytes(packets);
@@ -168,6 +177,22 @@ impl Writer {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
         }
         self.written += bytes.len();
+        slot.committed.store(self.written as u32, Ordering::Release);
+    }
+
+    /// Another thread has the location now: says so in the open packet and on the page.
+    pub fn occupy(&mut self, occupant: u32, tid: u32) {
+        let slot = self.slot.expect("an open packet");
+        let mut bytes = Vec::new();
+        write_occupant(&mut self.encoder, occupant, &mut bytes);
+        // SAFETY: as in `call`.
+        unsafe {
+            let to = slot.payload.get().cast::<u8>().add(self.written);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+        }
+        self.written += bytes.len();
+        self.page().occupants[usize::from(self.thread)].store(occupant, Ordering::Relaxed);
+        self.status().tid.store(tid, Ordering::Release);
         slot.committed.store(self.written as u32, Ordering::Release);
     }
 

@@ -7,10 +7,14 @@ use invivo_analysis::communicators::Communicators;
 use invivo_analysis::messages::{Messages, Of, PlaceOf};
 use invivo_mpi_link::clock::NodeClock;
 use invivo_proto::control::peer::{Clipping, ENDPOINTS_MAX, Endpoints, PEER_BYTES_MAX};
+use invivo_proto::control::places::Places;
 use invivo_proto::control::{decode, encode, results};
 use invivo_proto::ids::{CommLocal, Rank, WorldRank};
+use invivo_proto::rank_set::RankSet;
 use invivo_proto::record::{Call, Part};
+use invivo_tbon::directory::Directory;
 use invivo_tbon::layout::Layout;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Sends wait no longer than this for others to go with them. A tenth of the latency bound of
 /// records.
@@ -26,6 +30,8 @@ const PATIENCE_NS: u64 = 3_000_000_000;
 /// Messages of this place's ranks, and of other places to them.
 pub struct Traffic {
     me: WorldRank,
+    /// Where the layout does not say which place a rank reports to.
+    directory: Option<Arc<Mutex<Directory>>>,
     messages: Messages,
     /// A point in time by both names: ticks, and job time in ns.
     anchor: (u64, u64),
@@ -56,10 +62,16 @@ pub struct When {
 impl Traffic {
     /// Of the place `me` in this layout.
     pub fn new(layout: Layout, me: WorldRank) -> Traffic {
-        let place_of: PlaceOf = Box::new(move |rank| layout.place_of(rank).0);
+        let directory = Directory::new(layout, me).map(|one| Arc::new(Mutex::new(one)));
+        let place_of: PlaceOf = match directory.clone() {
+            None => Box::new(move |rank| Some(layout.known_place_of(rank)?.0)),
+            Some(directory) => Box::new(move |rank| Some(locked(&directory).place_of(rank)?.0)),
+        };
+        let ranks = layout.ranks_at(me).unwrap_or(RankSet::from(0..0));
         Traffic {
             me,
-            messages: Messages::new(layout.ranks_of(me), layout.app(), place_of),
+            directory,
+            messages: Messages::new(ranks, layout.app(), place_of),
             anchor: (0, 0),
             is_known: false,
             known_ns: None,
@@ -229,6 +241,38 @@ impl Traffic {
         encoded.flatten().collect()
     }
 
+    /// Whether the layout leaves open which place a rank reports to.
+    pub fn has_directory(&self) -> bool {
+        self.directory.is_some()
+    }
+
+    /// A message of another place about who reports where.
+    ///
+    /// # Errors
+    /// Why it is not used.
+    pub fn learn_places(&mut self, from: WorldRank, bytes: &[u8]) -> Result<(), String> {
+        let places = decode::<Places>(bytes).map_err(|error| error.to_string())?;
+        let Some(directory) = &self.directory else {
+            return Err("this job has no directory".to_owned());
+        };
+        // Sends that waited for it are looked through again.
+        self.defined |= locked(directory).receive(from, places)?;
+        Ok(())
+    }
+
+    /// Messages to other places about who reports where.
+    pub fn take_places(&mut self) -> Vec<(WorldRank, Vec<u8>)> {
+        let Some(directory) = &self.directory else {
+            return Vec::new();
+        };
+        let taken: Vec<_> = locked(directory).take().collect();
+        let encoded = taken
+            .into_iter()
+            .map(|(to, places)| Some((to, encode(&places).ok()?)));
+        // Each is no longer than a slice of the job, so that it can be encoded.
+        encoded.flatten().collect()
+    }
+
     /// Whether sends still wait for the way to another place.
     pub fn is_waiting(&self) -> bool {
         self.messages.outgoing() != 0
@@ -238,6 +282,11 @@ impl Traffic {
     pub fn partial(&self) -> results::Messages {
         self.messages.to_partial()
     }
+}
+
+/// The directory. A panic in it gives up the place, not the process: what it holds is as it was.
+fn locked(directory: &Mutex<Directory>) -> MutexGuard<'_, Directory> {
+    directory.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Job time of a tick, counted from a point that both clocks know.

@@ -14,6 +14,7 @@ use file::LogFile;
 use invivo_grpc::v1::AuditEntry;
 use ring::Ring;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -47,7 +48,40 @@ pub struct OpenEntry {
 pub struct Audit {
     file: LogFile,
     ring: watch::Sender<Ring>,
-    denials: Arc<Mutex<RateLimit>>,
+    /// By why they are refused, so that many of one kind hide none of another: whoever has no token
+    /// must not hide what those do who have one.
+    denials: Arc<Mutex<BTreeMap<&'static str, Limited>>>,
+}
+
+/// Why somebody with a token is denied a command.
+const SCOPE: &str = "scope";
+
+/// Lines that are written at a limited rate.
+#[derive(Debug)]
+struct Limited {
+    limit: RateLimit,
+    /// Since the last line.
+    left_out: u64,
+}
+
+impl Limited {
+    fn new() -> Limited {
+        let rate = const { Rate::per_minute(limits::DENIALS_PER_MINUTE, limits::DENIALS_BURST) };
+        Limited {
+            limit: RateLimit::new(rate),
+            left_out: 0,
+        }
+    }
+
+    /// The number of those without a line since the last one; nothing where this one has none
+    /// either.
+    fn admit(&mut self) -> Option<u64> {
+        if self.limit.take(Instant::now()).is_err() {
+            self.left_out += 1;
+            return None;
+        }
+        Some(std::mem::take(&mut self.left_out))
+    }
 }
 
 impl Audit {
@@ -56,11 +90,10 @@ impl Audit {
     /// # Errors
     /// If no thread can be started.
     pub fn open(dir: &Path) -> std::io::Result<Audit> {
-        let denials = const { Rate::per_minute(limits::DENIALS_PER_MINUTE, limits::DENIALS_BURST) };
         Ok(Audit {
             file: LogFile::open(dir)?,
             ring: watch::Sender::new(Ring::default()),
-            denials: Arc::new(Mutex::new(RateLimit::new(denials))),
+            denials: Arc::default(),
         })
     }
 
@@ -83,8 +116,15 @@ impl Audit {
         arguments: String,
     ) -> OpenEntry {
         // The entry gets its sequence number first: the line in the file refers to it.
-        let entry = entry(verb, &caller, command_id, arguments.clone());
-        let sequence = self.add(entry);
+        let entry = entry(
+            verb,
+            &caller.peer,
+            &caller.client,
+            command_id,
+            arguments.clone(),
+        );
+        let mut sequence = 0;
+        self.ring.send_modify(|ring| sequence = ring.begin(entry));
         let event = Event::Sent {
             command_id,
             arguments,
@@ -112,41 +152,72 @@ impl Audit {
 
     /// Logs a command that the caller's scope does not permit, at a limited rate.
     pub fn denied(&self, verb: &str, caller: &Caller) {
-        let mut denials = self.denials.lock().unwrap_or_else(PoisonError::into_inner);
-        if denials.take(Instant::now()).is_err() {
+        let Some(left_out) = self.admitted(SCOPE) else {
             return;
-        }
-
-        // Released before the entry is written, which takes other locks.
-        drop(denials);
-
-        let mut entry = entry(verb, caller, 0, String::new());
-        entry.outcome = Event::Denied.outcome();
-        let sequence = self.add(entry);
-        self.write(verb, caller, sequence, &Event::Denied);
+        };
+        let mut entry = entry(verb, &caller.peer, &caller.client, 0, String::new());
+        let event = Event::Denied { left_out };
+        entry.outcome = event.outcome();
+        let mut sequence = 0;
+        self.ring.send_modify(|ring| sequence = ring.denied(entry));
+        self.write(verb, caller, sequence, &event);
     }
 
-    fn add(&self, entry: AuditEntry) -> u64 {
+    /// Logs that somebody without a valid token was refused, at a limited rate.
+    pub fn refused(&self, verb: &str, peer: Peer, client: String, why: &'static str) {
+        let Some(left_out) = self.admitted(why) else {
+            return;
+        };
+        let event = Event::Refused { why, left_out };
+        let mut entry = entry(verb, &peer, &client, 0, String::new());
+        entry.outcome = event.outcome();
+        let mut sequence = 0;
+        self.ring.send_modify(|ring| sequence = ring.refused(entry));
+        self.write_as(verb, (peer, &client, "none"), sequence, &event);
+    }
+
+    /// Logs that a guest's token was taken back; `numbers` are all that went with it, none where
+    /// there was no such guest.
+    pub fn revoked(&self, caller: &Caller, guest: u64, numbers: &str) {
+        let arguments = format!("guest {guest}");
+        let mut entry = entry("revoke", &caller.peer, &caller.client, 0, arguments);
+        let event = Event::Revoked {
+            guest,
+            guests: numbers.to_owned(),
+        };
+        entry.outcome = event.outcome();
         let mut sequence = 0;
         self.ring.send_modify(|ring| sequence = ring.begin(entry));
-        sequence
+        self.write("revoke", caller, sequence, &event);
+    }
+
+    /// Whether a line may be written now about somebody who is refused; see [`Limited::admit`].
+    fn admitted(&self, why: &'static str) -> Option<u64> {
+        let mut denials = self.denials.lock().unwrap_or_else(PoisonError::into_inner);
+        denials.entry(why).or_insert_with(Limited::new).admit()
     }
 
     fn write(&self, verb: &str, caller: &Caller, sequence: u64, event: &Event) {
-        let Caller {
-            peer,
-            client,
-            scope,
-            ..
-        } = caller;
-        let (uid, pid) = user(peer);
+        let who = (caller.peer, caller.client.as_str(), caller.scope.name());
+        self.write_as(verb, who, sequence, event);
+    }
+
+    /// Writes a line about a peer, by its name and scope.
+    fn write_as(
+        &self,
+        verb: &str,
+        (peer, client, scope): (Peer, &str, &'static str),
+        sequence: u64,
+        event: &Event,
+    ) {
+        let (uid, pid) = user(&peer);
         tracing::info!(
             verb,
             %peer,
             uid,
             pid,
             client,
-            scope = scope.name(),
+            scope,
             ?event,
             "control command"
         );
@@ -157,9 +228,9 @@ impl Audit {
             verb,
             uid,
             pid,
-            peer: *peer,
+            peer,
             client,
-            scope: scope.name(),
+            scope,
             event,
         };
 
@@ -174,19 +245,19 @@ impl Audit {
     }
 }
 
-fn entry(verb: &str, caller: &Caller, command_id: u64, arguments: String) -> AuditEntry {
-    let (uid, pid) = user(&caller.peer);
+fn entry(verb: &str, peer: &Peer, client: &str, command_id: u64, arguments: String) -> AuditEntry {
+    let (uid, pid) = user(peer);
     AuditEntry {
         sequence: 0,
         unix_ns: unix_ns(),
         uid,
         pid: pid.and_then(|pid| pid.try_into().ok()),
-        client: caller.client.clone(),
+        client: client.to_owned(),
         command: verb.to_owned(),
         command_id,
         arguments,
         outcome: String::new(),
-        peer: caller.peer.to_string(),
+        peer: peer.to_string(),
     }
 }
 
@@ -209,13 +280,16 @@ fn unix_ns() -> u64 {
 mod tests {
     use super::*;
     use crate::audit::ring::Reader;
-    use crate::auth::tokens::Scope;
+    use crate::auth::tokens::{Scope, TokenId};
+    use tokio_util::sync::CancellationToken;
 
     fn caller(peer: Peer, scope: Scope) -> Caller {
         Caller {
             peer,
             client: "a script".into(),
             scope,
+            token: TokenId::Own(scope),
+            revoked: CancellationToken::new(),
         }
     }
 

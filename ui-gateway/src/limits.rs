@@ -11,15 +11,23 @@
 pub mod answer_budget;
 pub mod rate_limit;
 pub mod rate_limited_log;
+pub mod shares;
 
 use std::time::Duration;
 
 /// Authenticated connections at once. A user has a few terminals, a page and some scripts, and so
 /// do colleagues.
 pub const CLIENTS_MAX: usize = 128;
-/// Of these, from one peer (a user on the socket, an address over TCP): a script that forgets to
-/// close its connections must leave room for the others.
-pub const CLIENTS_PER_PEER_MAX: usize = 96;
+/// Of these, from one user on the socket: a script that forgets to close its connections must leave
+/// room for the others.
+pub const CLIENTS_PER_USER_MAX: usize = 96;
+/// Of these, from one address over TCP, for the same reason.
+pub const CLIENTS_PER_ADDRESS_MAX: usize = 64;
+/// Of these, over TCP: whatever comes from other hosts leaves room for the job's own user, who
+/// comes over the socket.
+pub const CLIENTS_OVER_TCP_MAX: usize = 96;
+/// Of these, with the token of one guest.
+pub const CLIENTS_PER_GUEST_MAX: usize = 16;
 /// Unauthenticated connections at once. Beyond, a new one closes the oldest of the source (a
 /// process, an address) that has most: where each source has one, at [`ACCEPTS_PER_SECOND`] each
 /// has a third of a second, several round trips, before it is closed.
@@ -81,8 +89,12 @@ pub const TIMELINE_PAGE_BYTES: usize =
     invivo_proto::control::timeline::TIMELINE_PAGE_MAX as usize * PAGE_ROW_BYTES;
 /// Watchers at once, over all connections: each holds at most one snapshot.
 pub const WATCHERS_MAX: usize = 128;
+/// Of these, with one token: who shows another one finds room.
+pub const WATCHERS_PER_TOKEN_MAX: usize = WATCHERS_MAX * 3 / 4;
 /// Followers of the audit log at once, over all connections.
 pub const FOLLOWERS_MAX: usize = 64;
+/// Of these, with one token.
+pub const FOLLOWERS_PER_TOKEN_MAX: usize = FOLLOWERS_MAX * 3 / 4;
 /// Bytes of one request. The longest has a name of 200 bytes and some numbers.
 pub const REQUEST_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of one answer: a function table by rank with [`RANK_ROWS_MAX`] rows has about 100 bytes in
@@ -90,9 +102,23 @@ pub const REQUEST_BYTES_MAX: usize = 64 * 1024;
 pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Bytes of large answers in progress at once, over all connections, counted by their maximum size.
 pub const LARGE_ANSWER_BYTES_TOTAL_MAX: usize = 64 * 1024 * 1024;
-/// Requests to the root without an answer: all calls of some connections. Beyond, a call is refused
-/// at once with RESOURCE_EXHAUSTED instead of waiting in a queue.
-pub const PENDING_REQUESTS_MAX: usize = 256;
+/// Of these, with one token: the longest answer still fits when somebody else's slow readers hold
+/// all of theirs.
+pub const LARGE_ANSWER_BYTES_PER_TOKEN_MAX: usize = 48 * 1024 * 1024;
+/// Bytes a second at which a large answer is read at least, counting the time in which it could be:
+/// a part of the budget must come back in some minutes, however a client drips.
+pub const LARGE_ANSWER_BYTES_PER_SECOND_MIN: u64 = 64 * 1024;
+/// Different questions to the root without an answer: as many as it takes. Beyond, a call is
+/// refused at once with RESOURCE_EXHAUSTED instead of waiting in a queue. Equal ones count as one.
+pub const QUESTIONS_MAX: usize = 32;
+/// Requests to the root without an answer: all questions, all commands, and as many again whose
+/// callers have given up, so that there is always room for a command.
+pub const PENDING_REQUESTS_MAX: usize = 2 * (QUESTIONS_MAX + COMMANDS_MAX);
+/// Walks (questions for call stacks, and for what ranks wait for) per second in the long run, of
+/// those who may only look: each may stop the threads of ranks for some tenths of a millisecond.
+pub const WALKS_PER_SECOND: u32 = 50;
+/// Walks at once after a quiet time.
+pub const WALKS_BURST: u32 = 100;
 
 /// Time-out of a query to the root, longer than the root's own time-out for a wave.
 pub const QUERY_TIME_MAX: Duration = Duration::from_secs(5);
@@ -141,6 +167,10 @@ pub const MATRIX_CELL_BYTES: usize = 64;
 
 /// Open invitations: one per guest in a minute.
 pub const INVITES_MAX: usize = 16;
+/// Of these, made with one token.
+pub const INVITES_PER_TOKEN_MAX: usize = 12;
+/// Guests with a token, or with an open invitation.
+pub const GUESTS_MAX: usize = 64;
 /// Attempts to redeem a secret by one peer, per minute in the long run; a secret of 256 bits cannot
 /// be guessed anyway.
 pub const REDEEMS_PER_MINUTE: u32 = 10;
@@ -152,9 +182,12 @@ pub const REDEEMERS_MAX: usize = 1024;
 /// Entries of the audit log that a client can ask for: some hundreds of bytes each. All are in the
 /// file.
 pub const AUDIT_ENTRIES_MAX: usize = 1024;
-/// Denied commands written to the audit log, per minute in the long run: they must not push out
+/// Denied commands that a client can ask for, beside the entries above: they must not push out
 /// those that were carried out.
-pub const DENIALS_PER_MINUTE: u32 = 60;
+pub const DENIALS_KEPT_MAX: usize = 64;
+/// Denied commands written to the audit log, per minute in the long run; others are counted in the
+/// next line. One a minute would fill the log on disk in a year.
+pub const DENIALS_PER_MINUTE: u32 = 6;
 /// Denied commands written at once after a quiet time.
 pub const DENIALS_BURST: u32 = 20;
 /// Bytes of the audit log after which it is renamed to `audit.1.jsonl`, replacing the one before:
@@ -164,8 +197,8 @@ pub const AUDIT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 pub const AUDIT_QUEUE_MAX: usize = 1024;
 /// Bytes of a client's name that are kept.
 pub const CLIENT_NAME_BYTES_MAX: usize = 200;
-/// Lines in the gateway's log about refused connections and calls, per kind and minute: the log
-/// must not grow with what strangers try.
+/// Lines in the gateway's log about refused connections and calls, introductions and invitations,
+/// per kind and minute: the log must not grow with what strangers or scripts do.
 pub const LOG_LINES_PER_MINUTE: u32 = 6;
 
 /// Time-outs of client connections. Tests make them shorter.

@@ -31,6 +31,13 @@ pub async fn serve_unix(listener: unix::Listener, context: ConnectionContext) {
             },
             Ok(peer) => {
                 let what = "connection of another user refused";
+                let stranger = Peer::Unix {
+                    uid: peer.uid(),
+                    pid: peer.pid(),
+                };
+                context
+                    .audit
+                    .refused("connect", stranger, String::new(), "another user");
                 context
                     .log
                     .warn(LogKind::OtherUser, &format!("uid {}", peer.uid()), what);

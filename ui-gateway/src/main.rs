@@ -35,6 +35,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
+    invivo_jobdir::no_core_dump();
     let args = Args::parse();
     match run(args) {
         Ok(()) => ExitCode::SUCCESS,

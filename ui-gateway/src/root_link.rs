@@ -2,17 +2,20 @@
 //! ids.
 //!
 //! It is connected again whenever it breaks. While the root is not connected, every request is
-//! refused at once.
+//! refused at once. Equal questions at once are one question to the root.
 
 mod connection;
+mod questions;
 mod reconnect;
 pub mod request;
 
 use crate::limits;
-use invivo_proto::control::link::{Answer, Ask};
+use invivo_proto::control::link::Ask;
+use questions::Questions;
 use reconnect::keep_connected;
-use request::{LinkError, PendingRequest, Reply, RootState};
+use request::{LinkError, PendingRequest, Reply, ReplyReceiver, RootState, received, within};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -21,6 +24,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 pub struct RootLink {
     requests: mpsc::Sender<PendingRequest>,
     root: watch::Receiver<RootState>,
+    questions: Arc<Questions>,
 }
 
 impl RootLink {
@@ -30,7 +34,11 @@ impl RootLink {
 
         let (state, root) = watch::channel(RootState::Disconnected("not connected yet".into()));
         tokio::spawn(keep_connected(path, received, state));
-        RootLink { requests, root }
+        RootLink {
+            requests,
+            root,
+            questions: Arc::default(),
+        }
     }
 
     /// Whether the root is connected, now and later.
@@ -42,22 +50,28 @@ impl RootLink {
     ///
     /// # Errors
     /// The reason why there is no answer, as a sentence for the user.
-    pub async fn ask(&self, ask: Ask, time_max: Duration) -> Result<Reply, LinkError> {
+    pub async fn ask(&self, ask: Ask, time_max: Duration) -> Result<Arc<Reply>, LinkError> {
+        match ask {
+            Ask::Query(query) => {
+                let send = || self.send(Ask::Query(query));
+                within(time_max, self.questions.join_or_ask(query, send)).await
+            }
+            Ask::Job | Ask::Command { .. } => {
+                let answer = self.send(ask)?;
+                let reply = within(time_max, received(answer)).await;
+                // Whoever asks after a command is to see what it did.
+                self.questions.forget();
+                reply
+            }
+        }
+    }
+
+    fn send(&self, ask: Ask) -> Result<ReplyReceiver, LinkError> {
         let (reply, answer) = oneshot::channel();
         // Not `send`: a call must not wait in a queue behind a root that does not read.
         self.requests
             .try_send(PendingRequest { ask, reply })
             .map_err(|_| LinkError::Busy(limits::PENDING_REQUESTS_MAX))?;
-
-        match tokio::time::timeout(time_max, answer).await {
-            Err(_) => Err(LinkError::TimedOut(time_max)),
-            // The other end of the reply was dropped, with the link's task.
-            Ok(Err(_)) => Err(LinkError::Disconnected("the gateway is ending".into())),
-            Ok(Ok(Ok(Reply {
-                answer: Answer::Refused(why),
-                ..
-            }))) => Err(LinkError::Refused(why)),
-            Ok(Ok(reply)) => reply,
-        }
+        Ok(answer)
     }
 }

@@ -99,10 +99,7 @@ pub async fn serve_with(
     let link = RootLink::open(config.link);
     // True once the gateway ends: streams then finish by themselves instead of being cut.
     let (close, closing) = watch::channel(false);
-    let tokens = Tokens {
-        view: connect.view.clone(),
-        control: connect.control.clone(),
-    };
+    let tokens = Tokens::new(connect.view.clone(), connect.control.clone());
 
     let url = on_tcp.as_ref().and_then(|(_, _, tls)| match tls {
         Tls::At { url, .. } => Some(url.clone()),
@@ -122,6 +119,7 @@ pub async fn serve_with(
         cut: CancellationToken::new(),
         tasks: TaskTracker::new(),
         log,
+        audit: audit.clone(),
     };
     let tcp = match on_tcp {
         // Never completes: without TCP the other branches decide.

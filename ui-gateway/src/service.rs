@@ -4,15 +4,19 @@
 mod analysis_answers;
 pub mod audit_stream;
 pub mod commands;
+mod guests;
 pub mod snapshots;
 pub mod timeline;
 
 use crate::audit::Audit;
 use crate::auth::caller::Caller;
 use crate::auth::invitations::Invitations;
+use crate::auth::tokens::{Scope, TokenId};
 use crate::connection::state::ConnectionState;
 use crate::limits;
 use crate::limits::answer_budget::{AnswerBudget, BudgetShare};
+use crate::limits::rate_limit::{KeyedRateLimit, Rate};
+use crate::limits::rate_limited_log::{LogKind, RateLimitedLog};
 use crate::root_link::RootLink;
 use crate::root_link::request::{LinkError, Reply, RootState};
 use audit_stream::AuditStreams;
@@ -24,13 +28,13 @@ use invivo_grpc::{convert, v1};
 use invivo_proto::control::link::{Answer, Ask};
 use invivo_proto::control::tree::Query;
 use snapshots::{SnapshotFeed, WatchOptions};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tonic::{Request, Response, Status};
 
 /// What a gateway of this version can do; commands by the names of their orders.
-pub const CAPABILITIES: [&str; 21] = [
+pub const CAPABILITIES: [&str; 22] = [
     "status",
     "watch",
     "functions",
@@ -52,6 +56,7 @@ pub const CAPABILITIES: [&str; 21] = [
     "timeline",
     "audit",
     "invite",
+    "revoke",
 ];
 
 #[derive(Clone)]
@@ -59,9 +64,13 @@ pub struct Service {
     link: RootLink,
     snapshots: SnapshotFeed,
     commands: Commands,
+    audit: Audit,
     audit_streams: AuditStreams,
     invitations: Invitations,
     answer_budget: AnswerBudget,
+    /// Of those who may only look, guests apart: whoever steers may pause the ranks anyway.
+    walks: Arc<Mutex<KeyedRateLimit<bool>>>,
+    log: RateLimitedLog,
     /// True when the gateway ends: streams end then.
     closing: watch::Receiver<bool>,
 }
@@ -77,17 +86,49 @@ impl Service {
             snapshots: SnapshotFeed::start(link.clone()),
             commands: Commands::new(link.clone(), audit.clone()),
             link,
-            audit_streams: AuditStreams::new(audit),
+            audit_streams: AuditStreams::new(audit.clone()),
+            audit,
             invitations,
             answer_budget: AnswerBudget::default(),
+            walks: Arc::new(Mutex::new(KeyedRateLimit::new(
+                const { Rate::per_second(limits::WALKS_PER_SECOND, limits::WALKS_BURST) },
+                2,
+            ))),
+            log: RateLimitedLog::default(),
             closing,
         }
     }
 
-    async fn query(&self, query: Query) -> Result<Reply, LinkError> {
+    async fn query(&self, query: Query) -> Result<Arc<Reply>, LinkError> {
         self.link
             .ask(Ask::Query(query), limits::QUERY_TIME_MAX)
             .await
+    }
+
+    /// Counts a question for which supervisors look into their ranks. One that comes a little too
+    /// early waits: whoever asks again and again, one question after the other, is only slowed.
+    async fn walk<T>(&self, request: &Request<T>) -> Result<(), Status> {
+        let caller = caller(request)?;
+        if caller.scope == Scope::Control {
+            return Ok(());
+        }
+        let is_guest = matches!(caller.token, TokenId::Guest(_));
+        let take = || {
+            let mut walks = self.walks.lock().unwrap_or_else(PoisonError::into_inner);
+            walks.take(is_guest, Instant::now())
+        };
+        let Err(wait) = take() else {
+            return Ok(());
+        };
+        tokio::time::sleep(wait).await;
+        take().map_err(|wait| {
+            Status::resource_exhausted(format!(
+                "{} questions a second about what ranks do at this moment are answered with a view \
+                 token: ask again in {} ms",
+                limits::WALKS_PER_SECOND,
+                wait.as_millis() + 1
+            ))
+        })
     }
 
     /// Carries out the command of a request, whatever its message.
@@ -146,12 +187,9 @@ impl v1::invivo_server::Invivo for Service {
     ) -> Result<Response<v1::HelloReply>, Status> {
         let (caller, connection) = (caller(&request)?, connection(&request)?);
         connection.set_client_name(&request.get_ref().client, true);
-        tracing::info!(
-            client = connection.client_name(),
-            peer = %caller.peer,
-            scope = caller.scope.name(),
-            "hello"
-        );
+        let hello = format!("hello, scope {}", caller.scope.name());
+        let client = connection.client_name();
+        self.log.info(LogKind::Hello, &caller.peer, &client, &hello);
 
         // The borrow ends within the statement: it would block the link's task if it lived across
         // an await.
@@ -195,7 +233,8 @@ impl v1::invivo_server::Invivo for Service {
             interval,
             functions: asked.functions,
         };
-        let snapshots = self.snapshots.watch(options, self.closing.clone())?;
+        let token = caller(&request)?.token;
+        let snapshots = self.snapshots.watch(options, token, self.closing.clone())?;
         Ok(Response::new(snapshots.boxed()))
     }
 
@@ -203,14 +242,16 @@ impl v1::invivo_server::Invivo for Service {
         &self,
         request: Request<v1::FunctionsRequest>,
     ) -> Result<Response<v1::FunctionsReply>, Status> {
-        self.answer_functions(request.get_ref()).await
+        let token = caller(&request)?.token;
+        self.answer_functions(request.get_ref(), token).await
     }
 
     async fn matrix(
         &self,
         request: Request<v1::MatrixRequest>,
     ) -> Result<Response<v1::MatrixReply>, Status> {
-        self.answer_matrix(request.get_ref().side_max).await
+        let token = caller(&request)?.token;
+        self.answer_matrix(request.get_ref().side_max, token).await
     }
 
     async fn messages(
@@ -224,6 +265,7 @@ impl v1::invivo_server::Invivo for Service {
         &self,
         request: Request<v1::HangRequest>,
     ) -> Result<Response<v1::HangReply>, Status> {
+        self.walk(&request).await?;
         let older_ns = match request.get_ref().older_ns {
             0 => limits::HANG_OLDER_NS_DEFAULT,
             ns => ns,
@@ -242,16 +284,8 @@ impl v1::invivo_server::Invivo for Service {
         &self,
         request: Request<v1::StacksRequest>,
     ) -> Result<Response<v1::StacksReply>, Status> {
-        let request = request.get_ref();
-        let chosen = convert::stacks::chosen(request)
-            .ok_or_else(|| Status::invalid_argument("ranks: at most 8 ranges of ranks"))?;
-        let threads = request.threads;
-        let reply = self.query(Query::Stacks { chosen, threads }).await?;
-        let Answer::Stacks(stacks, coverage) = &reply.answer else {
-            return Err(LinkError::Mismatched.into());
-        };
-        let coverage = convert::coverage(coverage, &reply.missing);
-        Ok(Response::new(convert::stacks::reply(stacks, coverage)))
+        self.walk(&request).await?;
+        self.answer_stacks(request.get_ref()).await
     }
 
     async fn pause(
@@ -335,44 +369,15 @@ impl v1::invivo_server::Invivo for Service {
         &self,
         _: Request<v1::BuffersRequest>,
     ) -> Result<Response<v1::BuffersReply>, Status> {
-        let reply = self.query(Query::Buffers).await?;
-        let Answer::Buffers(buffers, coverage) = &reply.answer else {
-            return Err(LinkError::Mismatched.into());
-        };
-        Ok(Response::new(v1::BuffersReply {
-            coverage: Some(convert::coverage(coverage, &reply.missing)),
-            ..convert::buffers::reply(buffers)
-        }))
+        self.answer_buffers().await
     }
 
     async fn records(
         &self,
         request: Request<v1::RecordsRequest>,
     ) -> Result<Response<v1::RecordsReply>, Status> {
-        let asked = request.get_ref();
-        let max = or_default(asked.max, limits::PAGE_DEFAULT, limits::PAGE_MAX);
-        let share = self
-            .answer_budget
-            .share(max as usize * limits::PAGE_ROW_BYTES)?;
-        let reply = self
-            .query(convert::buffers::records_query(asked, max).map_err(Status::invalid_argument)?)
-            .await?;
-        let Answer::Records(records, coverage) = &reply.answer else {
-            return Err(LinkError::Mismatched.into());
-        };
-        let message = convert::buffers::records_reply(records).ok_or_else(|| {
-            let (rank, thread) = (asked.rank, asked.thread);
-            Status::not_found(format!(
-                "nobody has records of rank {rank}, thread {thread}: the job has {} ranks, each \
-                 with threads from 0 on",
-                coverage.ranks
-            ))
-        })?;
-        let message = v1::RecordsReply {
-            coverage: Some(convert::coverage(coverage, &reply.missing)),
-            ..message
-        };
-        Ok(large(message, share))
+        let token = caller(&request)?.token;
+        self.answer_records(request.get_ref(), token).await
     }
 
     type TimelineStream = BoxStream<'static, Result<v1::TimelinePage, Status>>;
@@ -381,7 +386,9 @@ impl v1::invivo_server::Invivo for Service {
         &self,
         request: Request<v1::TimelineRequest>,
     ) -> Result<Response<Self::TimelineStream>, Status> {
-        let share = self.answer_budget.share(limits::TIMELINE_PAGE_BYTES)?;
+        let share = self
+            .answer_budget
+            .share(limits::TIMELINE_PAGE_BYTES, caller(&request)?.token)?;
         let pages = timeline::pages(self.link.clone(), request.get_ref()).await?;
         // The client may be slow, and the job's end does not wait for it.
         let pages = pages.take_until(Box::pin(self.ended()));
@@ -395,7 +402,10 @@ impl v1::invivo_server::Invivo for Service {
         request: Request<v1::AuditRequest>,
     ) -> Result<Response<Self::AuditStream>, Status> {
         let follow = request.get_ref().follow;
-        let entries = self.audit_streams.open(follow, self.closing.clone())?;
+        let token = caller(&request)?.token;
+        let entries = self
+            .audit_streams
+            .open(follow, token, self.closing.clone())?;
         Ok(Response::new(entries.boxed()))
     }
 
@@ -405,10 +415,10 @@ impl v1::invivo_server::Invivo for Service {
     ) -> Result<Response<v1::InviteReply>, Status> {
         let caller = caller(&request)?;
         let scope = &request.get_ref().scope;
-        let reply = self
-            .invitations
-            .invite(scope, caller.scope, Instant::now())?;
-        tracing::info!(peer = %caller.peer, client = caller.client, scope, "invitation made");
+        let reply = self.invitations.invite(scope, &caller, Instant::now())?;
+        let made = format!("invitation {} made, scope {scope}", reply.guest);
+        self.log
+            .info(LogKind::Invitation, &caller.peer, &caller.client, &made);
         Ok(Response::new(reply))
     }
 
@@ -418,13 +428,35 @@ impl v1::invivo_server::Invivo for Service {
     ) -> Result<Response<v1::RedeemReply>, Status> {
         let connection = connection(&request)?;
         let key = connection.peer().key();
-        let reply = self
+        let (reply, guest) = self
             .invitations
             .redeem(&request.get_ref().secret, key, Instant::now())
             // A wrong secret counts like a call without a token, since it is an attempt to guess.
-            .inspect_err(|_| connection.count_refusal())?;
-        tracing::info!(peer = %connection.peer(), scope = reply.scope, "invitation used");
+            .inspect_err(|_| {
+                connection.count_refusal();
+                let (peer, client) = (connection.peer(), connection.client_name());
+                self.audit
+                    .refused("redeem", peer, client, "no such invitation");
+            })?;
+        let used = format!("invitation {guest} used, scope {}", reply.scope);
+        let client = connection.client_name();
+        self.log
+            .info(LogKind::Invitation, &connection.peer(), &client, &used);
         Ok(Response::new(reply))
+    }
+
+    async fn guests(
+        &self,
+        _: Request<v1::GuestsRequest>,
+    ) -> Result<Response<v1::GuestsReply>, Status> {
+        Ok(Response::new(self.answer_guests()))
+    }
+
+    async fn revoke(
+        &self,
+        request: Request<v1::RevokeRequest>,
+    ) -> Result<Response<v1::RevokeReply>, Status> {
+        self.answer_revoke(caller(&request)?, request.get_ref().guest)
     }
 }
 

@@ -57,7 +57,8 @@ async fn hello_has_versions_capabilities_and_the_job() {
             "records",
             "timeline",
             "audit",
-            "invite"
+            "invite",
+            "revoke"
         ]
     );
     assert_eq!(hello.scope, "view");

@@ -205,9 +205,85 @@ async fn a_viewer_cannot_invite_to_control() {
         .await
         .expect("redeemed")
         .into_inner();
-    assert_eq!(
-        (redeemed.scope.as_str(), redeemed.token),
-        ("view", job.connect.view.clone())
+    assert_eq!(redeemed.scope, "view");
+    assert_ne!(redeemed.token, job.connect.view, "a token of its own");
+}
+
+/// A guest who is revoked is out at once, with those whom it has invited; others stay.
+#[tokio::test]
+async fn a_revoked_guest_is_out_at_once() {
+    let job = JobDir::new();
+    let _root = ScriptedRoot::start(&job.link(), known);
+    let _gateway = job.gateway().await;
+    job.root_connected(true).await;
+    let redeemed = async |secret: String| {
+        let redeem = v1::RedeemRequest { secret };
+        let reply = job.client(None).redeem(redeem).await.expect("redeemed");
+        reply.into_inner().token
+    };
+    let status = v1::StatusRequest {};
+    let invite = invited(&job, "view").await;
+    let token = redeemed(invite.secret).await;
+    let mut guest = job.client(Some(&token));
+    guest.status(status).await.expect("it opens view");
+    let of_guest = v1::InviteRequest {
+        scope: "view".into(),
+    };
+    let child = guest.invite(of_guest).await.expect("invited").into_inner();
+    let mut child = job.client(Some(&redeemed(child.secret).await));
+    child.status(status).await.expect("it opens view");
+    let other = invited(&job, "view").await;
+    let mut other = job.client(Some(&redeemed(other.secret).await));
+    let mut followed = guest
+        .audit(v1::AuditRequest { follow: true })
+        .await
+        .expect("a stream")
+        .into_inner();
+
+    let denied = guest.guests(v1::GuestsRequest {}).await.expect_err("view");
+    assert_eq!(denied.code(), Code::PermissionDenied);
+    let all = job.controller().guests(v1::GuestsRequest {}).await;
+    let all = all.expect("listed").into_inner().guests;
+    let known: Vec<(u64, u64, bool)> = all
+        .iter()
+        .map(|guest| (guest.number, guest.invited_by, guest.used))
+        .collect();
+    assert_eq!(known, [(1, 0, true), (2, 1, true), (3, 0, true)]);
+
+    let revoke = v1::RevokeRequest { guest: 1 };
+    let reply = job.controller().revoke(revoke).await.expect("revoked");
+    assert_eq!(reply.into_inner().guests, [1, 2]);
+    let ended = async { while let Ok(Some(_)) = followed.message().await {} };
+    timeout(Duration::from_secs(5), ended)
+        .await
+        .expect("its stream ends");
+    for gone in [&mut guest, &mut child] {
+        // The first call may find the connection that was closed.
+        let mut refused = gone.status(status).await.expect_err("revoked");
+        if refused.code() != Code::Unauthenticated {
+            refused = gone.status(status).await.expect_err("revoked");
+        }
+        assert_eq!(refused.code(), Code::Unauthenticated);
+    }
+    other.status(status).await.expect("another guest");
+    job.viewer().status(status).await.expect("the owner");
+    let twice = job.controller().revoke(revoke).await.expect_err("gone");
+    assert_eq!(twice.code(), Code::NotFound);
+
+    let audit = v1::AuditRequest { follow: false };
+    let mut entries = job.viewer().audit(audit).await.expect("audit").into_inner();
+    let mut outcomes = Vec::new();
+    while let Some(entry) = entries.message().await.expect("no error") {
+        outcomes.push((entry.command, entry.outcome));
+    }
+    let said = |text: &str| {
+        outcomes
+            .iter()
+            .any(|(of, how)| of == "revoke" && how == text)
+    };
+    assert!(
+        said("revoked: 1, 2") && said("failed: there is no guest 1"),
+        "{outcomes:?}"
     );
 }
 

@@ -7,7 +7,8 @@ mod support;
 use invivo_grpc::v1;
 use invivo_proto::control::link::{Answer, Ask};
 use invivo_proto::control::results::JobStatus;
-use invivo_proto::control::tree::Query;
+use invivo_proto::control::tree::{Order, Query};
+use invivo_proto::ids::CommandId;
 use invivo_ui_gateway::limits;
 use invivo_ui_gateway::root_link::RootLink;
 use invivo_ui_gateway::root_link::request::{LinkError, RootState};
@@ -15,7 +16,7 @@ use scripted_root::{Reply, STATUS, ScriptedRoot, coverage, known};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use support::JobDir;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 use tonic::Code;
 
 #[tokio::test]
@@ -184,25 +185,48 @@ async fn a_late_answer_of_a_silent_root_is_ignored() {
     ));
 }
 
-#[tokio::test]
-async fn pending_requests_are_bounded() {
-    let job = JobDir::new();
-    let _root = ScriptedRoot::start(&job.link(), |ask| match ask {
-        Ask::Query(Query::Status) => Reply::Silence,
-        other => known(other),
+/// A job whose root answers what is not a command after `after`.
+async fn slow_link(job: &JobDir, after: Duration) -> (ScriptedRoot, RootLink) {
+    let root = ScriptedRoot::start(&job.link(), move |ask| match (ask, known(ask)) {
+        (Ask::Query(_), Reply::Answer(answer)) => Reply::Late(after, answer),
+        (_, other) => other,
     });
     let link = RootLink::open(job.link());
-    let mut root = link.root();
-    root.wait_for(|root| matches!(root, RootState::Connected(_)))
+    let mut state = link.root();
+    state
+        .wait_for(|root| matches!(root, RootState::Connected(_)))
         .await
         .expect("connected");
+    (root, link)
+}
+
+/// Whoever may only look must not keep others from steering.
+#[tokio::test]
+async fn different_questions_are_bounded_and_commands_pass() {
+    let job = JobDir::new();
+    let (_root, link) = slow_link(&job, Duration::from_secs(1)).await;
     let surplus = 20;
     let mut asking = tokio::task::JoinSet::new();
-    for _ in 0..limits::PENDING_REQUESTS_MAX + surplus {
+    for side_max in 0..(limits::QUESTIONS_MAX + surplus) as u32 {
         let link = link.clone();
-        asking.spawn(async move { link.ask(STATUS, Duration::from_secs(1)).await });
-        tokio::task::yield_now().await;
+        let question = Ask::Query(Query::Matrix {
+            side_max: side_max + 1,
+        });
+        asking.spawn(async move { link.ask(question, limits::QUERY_TIME_MAX).await });
     }
+    sleep(Duration::from_millis(100)).await;
+    let resume = Ask::Command {
+        id: CommandId(7),
+        order: Order::Resume,
+    };
+    let acked = link.ask(resume, Duration::from_millis(500)).await;
+    assert!(
+        matches!(
+            acked.map(|reply| reply.answer.clone()),
+            Ok(Answer::Command(_))
+        ),
+        "a command finds room"
+    );
     let ended = asking.join_all().await;
     let busy = ended
         .iter()
@@ -212,11 +236,82 @@ async fn pending_requests_are_bounded() {
         busy, surplus,
         "as many are refused at once as there are too many"
     );
-    let functions = Ask::Query(Query::Functions { rank_rows_max: 0 });
     assert!(
-        link.ask(functions, Duration::from_secs(1)).await.is_ok(),
-        "the others have given up"
+        link.ask(STATUS, limits::QUERY_TIME_MAX).await.is_ok(),
+        "the others have ended"
     );
+}
+
+#[tokio::test]
+async fn equal_questions_are_one_until_a_command_is_done() {
+    let job = JobDir::new();
+    let (root, link) = slow_link(&job, Duration::from_millis(500)).await;
+    let ask_often = || {
+        let mut asking = tokio::task::JoinSet::new();
+        for _ in 0..200 {
+            let link = link.clone();
+            asking.spawn(async move { link.ask(STATUS, limits::QUERY_TIME_MAX).await });
+        }
+        asking
+    };
+    let before = ask_often();
+    sleep(Duration::from_millis(100)).await;
+    assert_eq!(root.times(&STATUS), 1);
+    let resume = Ask::Command {
+        id: CommandId(7),
+        order: Order::Resume,
+    };
+    link.ask(resume, limits::QUERY_TIME_MAX)
+        .await
+        .expect("done");
+    // An answer from before would not show what the command did.
+    let after = ask_often();
+    sleep(Duration::from_millis(100)).await;
+    assert_eq!(root.times(&STATUS), 2);
+    for answered in before
+        .join_all()
+        .await
+        .into_iter()
+        .chain(after.join_all().await)
+    {
+        assert!(matches!(
+            answered.expect("answered").answer,
+            Answer::Status(..)
+        ));
+    }
+    assert_eq!(root.times(&STATUS), 2);
+}
+
+/// Each one may stop the threads of every rank.
+#[tokio::test]
+async fn viewers_walks_have_a_rate() {
+    let job = JobDir::new();
+    let _root = ScriptedRoot::start(&job.link(), known);
+    let _gateway = job.gateway().await;
+    job.root_connected(true).await;
+    let (viewer, mut controller) = (job.viewer(), job.controller());
+    let at_once = (1..=u64::from(limits::WALKS_BURST) * 4).map(|older_ns| {
+        let mut viewer = viewer.clone();
+        tokio::spawn(async move { viewer.hang(v1::HangRequest { older_ns }).await.err() })
+    });
+    let mut refused = Vec::new();
+    for asked in at_once.collect::<Vec<_>>() {
+        refused.extend(asked.await.expect("asked"));
+    }
+    let is_by_rate = |refused: &tonic::Status| {
+        refused.code() == Code::ResourceExhausted && refused.message().contains("ask again in")
+    };
+    assert!(refused.iter().any(is_by_rate), "{refused:?}");
+
+    let mut viewer = viewer;
+    for older_ns in 1..=u64::from(limits::WALKS_PER_SECOND) {
+        let slowed = viewer.hang(v1::HangRequest { older_ns }).await;
+        slowed.expect("one question after the other is slowed only");
+    }
+    for older_ns in 1..=u64::from(limits::WALKS_BURST) * 2 {
+        let free = controller.hang(v1::HangRequest { older_ns }).await;
+        free.expect("whoever steers may pause the ranks anyway");
+    }
 }
 
 /// A root whose statuses count up and are long.
@@ -332,40 +427,6 @@ async fn watchers_share_one_wave_per_interval() {
     let polls = root.times(&STATUS);
     sleep(Duration::from_millis(600)).await;
     assert_eq!(root.times(&STATUS), polls, "nobody watches");
-}
-
-#[tokio::test]
-async fn watchers_are_bounded() {
-    let job = JobDir::new();
-    let _root = ScriptedRoot::start(&job.link(), known);
-    let _gateway = job.gateway().await;
-    job.root_connected(true).await;
-    let mut streams = Vec::new();
-    let request = v1::WatchRequest {
-        interval_ns: 60_000_000_000,
-        functions: false,
-    };
-    // One connection carries a bounded number of calls only.
-    let per_connection = limits::CALLS_PER_CONNECTION_MAX as usize;
-    let mut clients: Vec<_> = (0..=limits::WATCHERS_MAX / per_connection)
-        .map(|_| job.viewer())
-        .collect();
-    for at in 0..limits::WATCHERS_MAX {
-        let client = &mut clients[at / per_connection];
-        streams.push(client.watch(request).await.expect("watch").into_inner());
-    }
-    let last = clients.last_mut().expect("one more");
-    let surplus = last.watch(request).await.expect_err("one too many");
-    assert_eq!(surplus.code(), Code::ResourceExhausted);
-    streams.pop();
-    let again = async {
-        while last.watch(request).await.is_err() {
-            sleep(Duration::from_millis(10)).await;
-        }
-    };
-    timeout(Duration::from_secs(5), again)
-        .await
-        .expect("a place is free again");
 }
 
 #[tokio::test]

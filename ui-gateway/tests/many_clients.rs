@@ -28,8 +28,8 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::version::TLS13;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
-use tonic::Streaming;
 use tonic::transport::Endpoint;
+use tonic::{Code, Streaming};
 
 /// How long the clients stay.
 const STAY: Duration = Duration::from_secs(4);
@@ -426,4 +426,50 @@ async fn on_the_socket_and_over_tls() {
     job.root_connected(true).await;
     serve_many_clients(&job, &root, &program, Address::unix(&job)).await;
     serve_many_clients(&job, &root, &program, Address::tls(&job)).await;
+}
+
+#[tokio::test]
+async fn watchers_are_bounded() {
+    let job = JobDir::new();
+    let _root = ScriptedRoot::start(&job.link(), known);
+    let _gateway = job.gateway().await;
+    job.root_connected(true).await;
+    let mut streams = Vec::new();
+    let request = v1::WatchRequest {
+        interval_ns: 60_000_000_000,
+        functions: false,
+    };
+    // One connection carries a bounded number of calls only, and one token is not given all places.
+    let per_connection = limits::CALLS_PER_CONNECTION_MAX as usize;
+    let viewers = limits::WATCHERS_PER_TOKEN_MAX;
+    let connect = |token: fn(&JobDir) -> Client, watchers: usize| -> Vec<_> {
+        let connections = 0..=watchers / per_connection;
+        connections.map(|_| token(&job)).collect()
+    };
+    let mut clients = connect(JobDir::viewer, viewers);
+    let mut controllers = connect(JobDir::controller, limits::WATCHERS_MAX - viewers);
+    for at in 0..limits::WATCHERS_MAX {
+        let client = match at.checked_sub(viewers) {
+            None => &mut clients[at / per_connection],
+            Some(at) => &mut controllers[at / per_connection],
+        };
+        streams.push(client.watch(request).await.expect("watch").into_inner());
+        if at + 1 == viewers {
+            let last = clients.last_mut().expect("one more");
+            let surplus = last.watch(request).await.expect_err("more than its part");
+            assert_eq!(surplus.code(), Code::ResourceExhausted);
+        }
+    }
+    let last = controllers.last_mut().expect("one more");
+    let surplus = last.watch(request).await.expect_err("one too many");
+    assert_eq!(surplus.code(), Code::ResourceExhausted);
+    streams.pop();
+    let again = async {
+        while last.watch(request).await.is_err() {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(Duration::from_secs(5), again)
+        .await
+        .expect("a place is free again");
 }

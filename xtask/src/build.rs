@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! bin/invivo  bin/ui-gateway  lib/invivo/client
-//! lib/invivo/{ompi,mpich}/{libinvivo_shim.so,tool-place,analysis-node,self-test}
+//! lib/invivo/{ompi,mpich}/{libinvivo_shim.so,tool-process,self-test}
 //! lib/invivo/abi/libinvivo_shim.so
 //! share/man/man1/  share/{bash-completion,zsh,fish}/...
 //! ```
@@ -118,7 +118,7 @@ fn one_after_the_other(families: &[Family]) -> Result<Built> {
 fn programs(families: &[Family], linked: Linked) -> Result<Built> {
     let first = families.iter().copied().find(|family| family.is_first());
     let with = if first.is_some() {
-        ", tool-place and analysis-node for ompi"
+        ", tool-process for ompi"
     } else {
         ""
     };
@@ -180,10 +180,7 @@ fn tools(family: Family, linked: Linked) -> Result<Built> {
     let Some(compiler) = family.compiler else {
         return Ok(Built::default());
     };
-    let step = Step::begin(format!(
-        "building tool-place and analysis-node for {}",
-        family.name
-    ));
+    let step = Step::begin(format!("building tool-process for {}", family.name));
 
     let mut build = linked.build()?;
     build.env("MPICC", compiler);

@@ -49,8 +49,8 @@ wrapped so that it sees the application's world |
 | clock | not wrapped: it is called often, and reads a clock |
 | end | not recorded, because it does not come back; the report says which rank called it, and \
 with what code |
-| variadic | impossible to wrap: a wrapper cannot pass on arguments that it does not know; it is \
-meant for other tools |
+| control | not recorded: it switches recording off and on for the calling rank; all of its \
+arguments are passed on |
 
 Of `MPI_T_*` only the making of handles is wrapped, for variables that belong to a communicator; \
 the rest asks the library about itself. Conversions
@@ -91,9 +91,9 @@ fn is_impossible(name: &str, mpi: &str) -> bool {
 
 /// The treatment of a function by Invivo, as the page's second column has it.
 fn fate(name: &str, role: &str) -> &'static str {
-    // Two names first: their roles would put them elsewhere.
+    // Names first: their roles would put them elsewhere.
     match (name, role) {
-        ("MPI_Pcontrol", _) => "variadic",
+        (_, "control") => "control",
         ("MPI_Wtime" | "MPI_Wtick", _) => "clock",
         (_, "abort") => "end",
         (_, "none") => "local",

@@ -57,7 +57,10 @@ fn made(root: &Path) -> Result<[(&'static str, String); 2]> {
 
 /// Whether wrappers of this role record calls.
 fn recorded(role: &str) -> bool {
-    !matches!(role, "none" | "through" | "attr" | "keyval" | "asked")
+    !matches!(
+        role,
+        "none" | "through" | "attr" | "keyval" | "asked" | "control"
+    )
 }
 
 fn list(functions: &[Function]) -> String {

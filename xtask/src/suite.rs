@@ -64,10 +64,11 @@ const ALONE: [&str; 10] = [
     "invivo-cli",
 ];
 /// Crates that link MPI.
-const ON_MPI: [&str; 3] = [
+const ON_MPI: [&str; 4] = [
     "invivo-mpi-link",
     "invivo-tool-place",
     "invivo-analysis-node",
+    "invivo-tool-process",
 ];
 /// The crates that are tested and linted with this MPI. Only the link calls MPI, so that the others
 /// are checked with one of them.

@@ -1,6 +1,6 @@
 //! An inner node's role in the process loop: receives from parent and children, and passes on.
 
-use super::tree_messages::{at_a_time, send_down, send_up};
+use super::tree_messages::{FLUSH_MAX, at_a_time, send_down, send_up};
 use crate::branch::{Branch, BranchAction};
 use crate::self_stats::SelfStats;
 use invivo_mpi_link::Transport;
@@ -18,6 +18,8 @@ pub struct BranchRole<C> {
     branch: Branch,
     parent: WorldRank,
     children: usize,
+    /// The time of this process is counted here, and by no other role of it.
+    counts_cpu: bool,
     now_ns: C,
 }
 
@@ -28,6 +30,7 @@ impl<C: Fn() -> u64> BranchRole<C> {
             parent,
             children: position.children.len(),
             branch: Branch::new(now_ns(), position),
+            counts_cpu: true,
             now_ns,
         }
     }
@@ -35,6 +38,13 @@ impl<C: Fn() -> u64> BranchRole<C> {
     /// In a process that runs here.
     pub fn located(mut self, here: Whereabouts) -> BranchRole<C> {
         self.branch = self.branch.located(here);
+        self
+    }
+
+    /// The same, which says how much processor time its process takes, or leaves that to another
+    /// role of the process.
+    pub fn counting_cpu(mut self, counts_cpu: bool) -> BranchRole<C> {
+        self.counts_cpu = counts_cpu;
         self
     }
 
@@ -90,7 +100,9 @@ impl<C: Fn() -> u64> BranchRole<C> {
 }
 
 impl<C: Fn() -> u64> Role for BranchRole<C> {
-    const FLUSH_MAX: Duration = Duration::from_millis(500);
+    fn flush_max(&self) -> Duration {
+        FLUSH_MAX
+    }
 
     fn receive<T: Transport>(
         &mut self,
@@ -106,7 +118,7 @@ impl<C: Fn() -> u64> Role for BranchRole<C> {
     }
 
     fn tick<T: Transport>(&mut self, transport: &T, guard: &mut PanicGuard) -> bool {
-        let stats = SelfStats::now(transport.refused_sends(), guard.panics());
+        let stats = SelfStats::now(self.counts_cpu, transport.refused_sends(), guard.panics());
         let has_room = transport.has_room(self.parent, TAG_UP);
         let tick = || match has_room {
             true => self.branch.tick((self.now_ns)(), stats),

@@ -1,6 +1,6 @@
 //! The root's role in the process loop: serves children, gateway and the supervisor's descriptor.
 
-use super::tree_messages::{at_a_time, send_down};
+use super::tree_messages::{FLUSH_MAX, at_a_time, send_down};
 use crate::gateway::Gateway;
 use crate::report::Report;
 use crate::root_server::{RootServer, ServerAction};
@@ -23,6 +23,8 @@ pub struct RootRole {
     /// It has not taken the page that was written last.
     is_paging: bool,
     exit: Option<Exit>,
+    /// The time of this process is counted here, and by no other role of it.
+    counts_cpu: bool,
 }
 
 impl RootRole {
@@ -33,7 +35,15 @@ impl RootRole {
             is_reporting: false,
             is_paging: false,
             exit: None,
+            counts_cpu: true,
         }
+    }
+
+    /// The same, which says how much processor time its process takes, or leaves that to another
+    /// role of the process.
+    pub fn counting_cpu(mut self, counts_cpu: bool) -> RootRole {
+        self.counts_cpu = counts_cpu;
+        self
     }
 
     /// Goes on with the result and the pages on their way to the supervisor.
@@ -52,7 +62,9 @@ impl RootRole {
 }
 
 impl Role for RootRole {
-    const FLUSH_MAX: Duration = Duration::from_millis(500);
+    fn flush_max(&self) -> Duration {
+        FLUSH_MAX
+    }
 
     fn receive<T: Transport>(
         &mut self,
@@ -78,7 +90,7 @@ impl Role for RootRole {
         // The result before new requests: a launcher may be about to kill this process.
         self.go_on_reporting(guard);
         let asked = guard.run(|| self.server.poll_gateway(monotonic_ns()));
-        let stats = SelfStats::now(transport.refused_sends(), guard.panics());
+        let stats = SelfStats::now(self.counts_cpu, transport.refused_sends(), guard.panics());
         guard.run(|| self.server.tick(monotonic_ns(), stats));
         asked.unwrap_or(true)
     }

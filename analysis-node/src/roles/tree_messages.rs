@@ -8,6 +8,10 @@ use invivo_proto::control::encode;
 use invivo_proto::control::tree::{Down, Up};
 use invivo_proto::ids::WorldRank;
 use invivo_tbon::latest::{kind_of_down, kind_of_up, must_arrive};
+use std::time::Duration;
+
+/// How long the last messages to children may take where MPI is not finalised.
+pub const FLUSH_MAX: Duration = Duration::from_millis(500);
 
 /// Most messages that are received in one turn from so many senders: as many as credits allow to be
 /// under way, so that no message that has arrived counts as late, and no sender can delay the

@@ -8,6 +8,7 @@ use super::*;
 use crate::shutdown;
 use invivo_proto::control::encode;
 use invivo_proto::control::link::Response;
+use invivo_proto::control::results::Coverage;
 use invivo_proto::control::results::{FunctionTable, JobStatus, Ledger, Matrix, Traffic};
 use invivo_proto::control::timeline::{Piece, Timeline, TimelinePosition};
 use invivo_proto::control::tree::{Acks, Command, Ended, Verb};
@@ -246,6 +247,22 @@ fn the_job_and_a_command_are_answered() {
             missing: Vec::new(),
         }
     );
+}
+
+/// Whoever may only look must not keep others from steering.
+#[test]
+fn questions_leave_room_for_commands() {
+    let mut scene = Scene::new();
+    for id in 0..ASKED_MAX as u64 {
+        scene.ask(id, LinkAsk::Query(Query::Status));
+    }
+    scene.tick(1);
+    scene.command(99, 8, Order::Resume, Verb::Resume);
+    scene.up(Up::Ack {
+        command: CommandId(8),
+        acks: Acks::default(),
+    });
+    assert_eq!(scene.answer().id, 99);
 }
 
 #[test]

@@ -18,12 +18,16 @@ fn naive(all: &[Recorded], rank: Option<Rank>, region: RegionId) -> FunctionStat
         for facts in recorded.facts().filter(|facts| facts.region == region) {
             let message = facts.peer != peer::NULL;
             row.bytes_out += match facts.kind {
-                RecordKind::Send | RecordKind::PostSend => facts.bytes_out * u64::from(message),
+                RecordKind::Send | RecordKind::PostSend | RecordKind::Plain => {
+                    facts.bytes_out * u64::from(message)
+                }
                 RecordKind::Collective | RecordKind::PostCollective => facts.bytes_out,
                 _ => 0,
             };
             row.bytes_in += match facts.kind {
-                RecordKind::Recv | RecordKind::CompletedRecv => facts.bytes_in * u64::from(message),
+                RecordKind::Recv | RecordKind::CompletedRecv | RecordKind::Plain => {
+                    facts.bytes_in * u64::from(message)
+                }
                 RecordKind::Collective | RecordKind::CompletedCollective => facts.bytes_in,
                 _ => 0,
             };

@@ -56,7 +56,7 @@ impl Places {
             let first = of_rank.iter().position(|p| *p == place).expect("a rank");
             let ranks = of_rank.iter().filter(|p| **p == place).count();
             let places: Vec<u32> = of_rank.iter().map(|p| *p as u32).collect();
-            let place_of: PlaceOf = Box::new(move |rank| places[rank.0 as usize]);
+            let place_of: PlaceOf = Box::new(move |rank| Some(places[rank.0 as usize]));
             Place {
                 messages: Messages::new(first as u32..(first + ranks) as u32, RANKS, place_of),
                 communicators: Communicators::default(),

@@ -16,6 +16,14 @@ pub const SUCCESS: c_int = 0;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Handle(pub RawHandle);
 
+impl Handle {
+    /// The handle as a number, different for all handles of one kind.
+    #[inline(always)]
+    pub fn bits(self) -> u64 {
+        self.0 as u64
+    }
+}
+
 macro_rules! handles {
     ($($(#[$doc:meta])* $name:ident),*) => {$(
         $(#[$doc])*

@@ -3,6 +3,7 @@
 use crate::clock::{monotonic_ns, sleep_us};
 use crate::doorbell;
 use crate::family::*;
+use crate::lifecycle::supervisor;
 use crate::limits::{DEFINITIONS_POLL_US, DEFINITIONS_WAIT_NS, DRAIN_WAIT_NS};
 use crate::process;
 use crate::record::call::Call;
@@ -91,6 +92,24 @@ fn drain() {
     // Last: the place takes the rank for complete then.
     page.phase.store(phase::DRAINED, Ordering::Release);
     doorbell::ring();
+    if supervisor::says_that_place_is_gone() {
+        flush_streams();
+    }
+}
+
+/// Writes out what the program has printed: with the place gone the rank may never leave
+/// `MPI_Finalize`.
+fn flush_streams() {
+    type FlushUnit = unsafe extern "C" fn(*const i32);
+    // The Fortran library that the program may have brought along: no unit means all.
+    // SAFETY: the function of this name has had this type in each version of libgfortran.
+    unsafe {
+        let fortran = libc::dlsym(libc::RTLD_DEFAULT, c"_gfortran_flush_i4".as_ptr());
+        if !fortran.is_null() {
+            core::mem::transmute::<*mut c_void, FlushUnit>(fortran)(core::ptr::null());
+        }
+        libc::fflush(core::ptr::null_mut());
+    }
 }
 
 /// The MPI library's `MPI_Finalize` has returned. The thread was in MPI to its end: a pause must

@@ -1,6 +1,7 @@
 //! Splits the world after the MPI library is initialised, and begins to observe.
 
 use super::finalize;
+use super::found_numbers;
 use super::refusals::warn;
 use super::spinning;
 use super::supervisor;
@@ -15,7 +16,7 @@ use crate::world::{attributes, worlds};
 use core::ffi::c_int;
 use core::sync::atomic::Ordering;
 use invivo_proto::channel::{COLOR_APPLICATION, TAG_WELCOME, WELCOME_BYTES_MAX};
-use invivo_proto::shm::{Page, phase};
+use invivo_proto::shm::{PLACE_UNKNOWN, Page, phase};
 
 /// The communicators that the split makes of MPI's world.
 struct Split {
@@ -49,7 +50,8 @@ pub fn start(region: u16, begin: u64) {
     process::THREAD_LEVEL.store(level, Ordering::Relaxed);
     process::MULTIPLE.store(level >= THREAD_MULTIPLE, Ordering::Relaxed);
 
-    welcome(page.place.load(Ordering::Relaxed) as c_int, tool);
+    welcome(page, tool);
+    thread_location::start();
     send_queue::start(page.packets.load(Ordering::Relaxed) as usize);
     communicator_ids::start(application);
     finalize::drain_in_finalize();
@@ -78,8 +80,19 @@ fn split(page: &Page) -> Option<Split> {
             | pmpi::comm_dup(job, &mut tool)
             | pmpi::comm_split(job, COLOR_APPLICATION, rank, &mut application)
             | pmpi::comm_size(application, &mut size);
-        if failed != SUCCESS || size as u32 != page.ranks.load(Ordering::Relaxed) {
+        let planned = page.ranks.load(Ordering::Relaxed);
+        if failed != SUCCESS || (planned != 0 && size as u32 != planned) {
             return None;
+        }
+        if planned == 0 {
+            // Nobody knew before how many processes of which node are tools. The ranks are what is
+            // left, in the launcher's order.
+            pmpi::comm_rank(application, &mut rank);
+            page.rank.store(rank as u32, Ordering::Relaxed);
+            found_numbers::correct(rank, size);
+            // Who it is comes with the welcome.
+            page.place.store(PLACE_UNKNOWN, Ordering::Relaxed);
+            page.ranks.store(size as u32, Ordering::Release);
         }
         // Our own trouble must not end the application, as MPI's default handler would.
         pmpi::comm_set_errhandler(tool, errors_return());
@@ -92,8 +105,13 @@ fn split(page: &Page) -> Option<Split> {
     })
 }
 
-/// Receives from the place where it awaits the supervisor, and passes it on to the supervisor.
-fn welcome(place: c_int, tool: Comm) {
+/// Receives from the place where it awaits the supervisor, and passes it on to the supervisor. Of a
+/// place that nobody knew before, it is also how the rank comes to know it.
+fn welcome(page: &Page, tool: Comm) {
+    let place = match page.place.load(Ordering::Relaxed) {
+        PLACE_UNKNOWN => ANY_SOURCE,
+        place => place as c_int,
+    };
     let mut path = [0u8; WELCOME_BYTES_MAX];
     let mut status = Status::EMPTY;
     // SAFETY: the buffer has the length that is given; the place sends this message to each of its
@@ -110,6 +128,7 @@ fn welcome(place: c_int, tool: Comm) {
         )
     };
     if result == SUCCESS {
+        page.place.store(status.source as u32, Ordering::Relaxed);
         let bytes = (status.bytes() as usize).min(path.len());
         supervisor::send(&path[..bytes]);
     }

@@ -3,6 +3,7 @@
 use crate::clock::monotonic_ns;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicI32, Ordering};
+use invivo_proto::channel::PLACE_GONE;
 
 /// The rank's end of the socket, -1 while there is none.
 static SOCKET: AtomicI32 = AtomicI32::new(-1);
@@ -25,6 +26,21 @@ pub fn send(message: &[u8]) -> bool {
         )
     };
     sent >= 0
+}
+
+/// Whether the supervisor has said that the tool place is gone. It says nothing else unasked.
+pub fn says_that_place_is_gone() -> bool {
+    let mut message = [0_u8; PLACE_GONE.len()];
+    // SAFETY: the buffer is valid for its length; the descriptor is ours, or none.
+    let received = unsafe {
+        libc::recv(
+            SOCKET.load(Ordering::Relaxed),
+            message.as_mut_ptr().cast(),
+            message.len(),
+            libc::MSG_DONTWAIT,
+        )
+    };
+    received > 0 && message == *PLACE_GONE
 }
 
 /// Waits until the supervisor answers or is gone, but at most `bound_ns`.

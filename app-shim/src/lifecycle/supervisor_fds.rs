@@ -3,13 +3,19 @@
 //! Both are checked before they are used. Whoever stands between may have closed them (Python's
 //! `subprocess` closes all but three), and their numbers may mean files of the program's by now.
 //! Then the rank asks the supervisor for them again, at the socket where it hands descriptors over.
+//! That socket's name is free again when the supervisor stops listening, and no mode guards it: who
+//! listens there must be a process of the same user.
 
 use crate::limits::HANDOVER_WAIT_S;
 use core::ffi::{c_int, c_void};
 use core::mem::{size_of, zeroed};
+use invivo_proto::shm::{PACKETS_MAX, region_bytes};
 
 /// The seals that the supervisor has put on the memory.
 const SEALS: c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+/// The file system of a memfd of ordinary pages. One of huge pages may have fewer of them than it
+/// says, and whoever touches one that is missing is killed.
+const TMPFS: i64 = 0x0102_1994;
 /// Bytes for one descriptor beside a message, aligned as its head.
 const ONE_DESCRIPTOR_BYTES: usize = 8;
 
@@ -33,8 +39,15 @@ pub fn find(numbers: Option<(c_int, c_int)>, handover: Option<&str>) -> Option<S
 
 fn is_memory(descriptor: c_int) -> bool {
     // A file of the program's hardly has just these seals, and a closed descriptor has none.
-    // SAFETY: asks about a number that may be no descriptor, and touches no memory.
-    unsafe { libc::fcntl(descriptor, libc::F_GET_SEALS) == SEALS }
+    // SAFETY: asks about a number that may be no descriptor; the places for the answers are ours.
+    unsafe {
+        let (mut about, mut system) = (zeroed::<libc::stat>(), zeroed::<libc::statfs>());
+        libc::fcntl(descriptor, libc::F_GET_SEALS) == SEALS
+            && libc::fstat(descriptor, &mut about) == 0
+            && libc::fstatfs(descriptor, &mut system) == 0
+            && system.f_type == TMPFS
+            && usize::try_from(about.st_size).is_ok_and(|bytes| bytes <= region_bytes(PACKETS_MAX))
+    }
 }
 
 fn is_socket(descriptor: c_int) -> bool {
@@ -75,20 +88,28 @@ fn ask_again(handover: &str) -> Option<SupervisorFds> {
             tv_sec: HANDOVER_WAIT_S,
             tv_usec: 0,
         };
-        libc::setsockopt(
-            socket,
-            libc::SOL_SOCKET,
-            libc::SO_RCVTIMEO,
-            (&raw const wait).cast(),
-            size_of::<libc::timeval>() as libc::socklen_t,
-        );
+        // Nor one whose queue others keep full: a connection waits like a message that is sent.
+        for direction in [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO] {
+            libc::setsockopt(
+                socket,
+                libc::SOL_SOCKET,
+                direction,
+                (&raw const wait).cast(),
+                size_of::<libc::timeval>() as libc::socklen_t,
+            );
+        }
         let length = core::mem::offset_of!(libc::sockaddr_un, sun_path) + 1 + handover.len();
         let connected = libc::connect(
             socket,
             (&raw const address).cast(),
             length as libc::socklen_t,
         ) == 0;
-        let memory = if connected { received(socket) } else { None };
+        let is_supervisor = connected && is_own_users(socket);
+        let memory = if is_supervisor {
+            received(socket)
+        } else {
+            None
+        };
         match memory.filter(|memory| is_memory(*memory)) {
             Some(memory) => Some(SupervisorFds { memory, socket }),
             None => {
@@ -96,6 +117,27 @@ fn ask_again(handover: &str) -> Option<SupervisorFds> {
                 None
             }
         }
+    }
+}
+
+/// Whether a process of this user listens at the other end.
+fn is_own_users(socket: c_int) -> bool {
+    let mut peer = libc::ucred {
+        pid: 0,
+        uid: libc::uid_t::MAX,
+        gid: libc::gid_t::MAX,
+    };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the place for the answer is ours and as long as is said.
+    unsafe {
+        libc::getsockopt(
+            socket,
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut peer).cast(),
+            &mut length,
+        ) == 0
+            && peer.uid == libc::geteuid()
     }
 }
 

@@ -6,7 +6,7 @@
 //! packet comes back.
 
 use super::location::Location;
-use super::{packet_pool, poll, send_queue};
+use super::{packet_pool, parked, poll, send_queue};
 use crate::clock::{monotonic_ns, sleep_us};
 use crate::doorbell;
 use crate::limits::{BACK_PRESSURE_WAIT_MAX_NS, BACK_PRESSURE_WAIT_PART, PACKET_POLL_US};
@@ -29,6 +29,7 @@ pub fn next_packet(location: &mut Location, base_time: u64) -> bool {
         return true;
     }
 
+    parked::leave_packets();
     let started = monotonic_ns();
     let left = match location.control.back_pressure.load(Ordering::Relaxed) {
         back_pressure::DROP => 0,

@@ -8,6 +8,7 @@ mod completions;
 mod messages;
 mod needs;
 mod objects;
+mod one_sided;
 
 use super::call::Call;
 use super::location::Part;

@@ -1,7 +1,7 @@
 //! A thread's location: its status page, its open packet, its scratch memory.
 //!
 //! Found through thread-local storage (`thread_location.rs`), made at the thread's first call,
-//! never freed: a thread's records may outlive it.
+//! never freed: when the thread has ended, it waits for another one (`parked.rs`).
 
 use super::open_packet::OpenPacket;
 use super::scratch::Scratch;
@@ -31,7 +31,7 @@ pub struct Part {
     pub posted: u64,
 }
 
-/// One thread of the rank. What every call needs comes first, in one cache line.
+/// One thread of the rank after the other. What every call needs comes first, in one cache line.
 #[repr(C, align(64))]
 pub struct Location {
     /// Read by the place.
@@ -58,8 +58,10 @@ pub struct Location {
     /// The epoch of recording of the record written last, or of the call that was entered last
     /// unrecorded.
     pub epoch: u32,
-    /// The thread's number.
+    /// Its number in the rank.
     pub index: u16,
+    /// Threads that had it before.
+    pub occupant: u32,
     /// Borrowed by a thread that has none of its own: see `overflow.rs`.
     pub is_overflow: bool,
     /// The present call is timed for what the shim itself costs.
@@ -109,6 +111,11 @@ impl Here {
     pub unsafe fn of(location: *mut Location) -> Option<Here> {
         NonNull::new(location).map(Here)
     }
+
+    /// For [`Here::of`].
+    pub fn pointer(self) -> *mut Location {
+        self.0.as_ptr()
+    }
 }
 
 /// Adds to a counter that only this thread writes, without the cost of an atomic addition.
@@ -130,6 +137,7 @@ impl Location {
     ) -> Location {
         Location {
             index,
+            occupant: 0,
             tid,
             depth: 0,
             is_overflow: false,

@@ -47,6 +47,11 @@ impl OpenPacket {
         Some(slot)
     }
 
+    /// Whether there is one.
+    pub fn is_open(&self) -> bool {
+        self.slot.is_some()
+    }
+
     /// See [`OpenPacket::slot_index`].
     pub fn slot_index(&self) -> usize {
         self.slot_index

@@ -4,7 +4,7 @@
 //! communicators, requests, ordinals. And a pause has to know that one of them is in MPI.
 //!
 //! Each borrows a location without packets and without a status page of its own, and gives it back
-//! when it ends: a program with a thread per task goes on for ever.
+//! when it ends. Where a location becomes free meanwhile, its next call takes that.
 
 use super::location::{Here, Location};
 use crate::process;
@@ -87,6 +87,12 @@ pub fn enter() -> Option<Here> {
 #[cold]
 pub fn inside() -> Option<Here> {
     borrowed()
+}
+
+/// Whether the calling thread is in a call that it began without a location of its own.
+pub fn is_inside() -> bool {
+    let inside = |own: &Borrowed| own.0.get().is_some_and(|here| here.depth != 0);
+    BORROWED.try_with(inside).unwrap_or(false)
 }
 
 /// Counts the thread into MPI. It may still be held at the gate, which counts it out again.

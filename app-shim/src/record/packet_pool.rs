@@ -47,10 +47,24 @@ pub fn open(location: &mut Location, base_time: u64) -> bool {
             .status
             .open_slot
             .store(index as u32 + 1, Ordering::Relaxed);
+        name_occupant(location);
         slot.sequence.store(sequence + 1, Ordering::Release);
         return true;
     }
     false
+}
+
+/// Says in the open packet whose calls follow, unless they are the location's first thread's. One
+/// that is full has no more of them.
+pub fn name_occupant(location: &mut Location) {
+    if location.occupant != 0 && location.packet.has_room(0) {
+        // SAFETY: there is room for a call, which takes more.
+        let out = unsafe {
+            let out = location.packet.out();
+            location.encoder.occupant(out, location.occupant)
+        };
+        location.packet.commit(out, 0);
+    }
 }
 
 /// Closes the open packet: sends it where this thread may call MPI, else leaves it for the place.
@@ -71,8 +85,8 @@ pub fn close(location: &mut Location) {
     doorbell::ring_if_short();
 }
 
-/// Leaves the open packet of a thread that ends, and makes no calls of its own any more, to the
-/// place. There are few packets, and threads may come and go as long as the program lives.
+/// Leaves the open packet of a thread that has ended, and makes no calls of its own any more, to
+/// the place.
 pub fn leave_behind(location: &mut Location) {
     if !process::observing() {
         return;

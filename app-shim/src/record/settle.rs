@@ -60,6 +60,17 @@ impl Location {
     #[inline(never)]
     pub fn switched(&mut self, word: u32, region: RegionId, begin: u64) -> (u64, u64) {
         let end = ticks();
+        let entered = (self.settled_for >> 32) as u32;
+        // Off by the program on one side at least, and off on the other one: the place's switches
+        // meanwhile had no effect.
+        let is_off = !recording::is_on(word) && !recording::is_on(entered);
+        if is_off
+            && [word, entered]
+                .into_iter()
+                .any(recording::is_off_by_program)
+        {
+            return (begin, end);
+        }
         let begin = if begin == 0 {
             self.recorded_from_now(region, end)
         } else {

@@ -4,6 +4,7 @@ use super::target::Target;
 use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
 use crate::view::buffers;
+use crate::view::since_start::SinceStart;
 use invivo_grpc::v1;
 use invivo_report::coverage;
 
@@ -32,7 +33,10 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         print_json(&reply)?;
     } else {
         let coverage = coverage::text(&reply.coverage.clone().unwrap_or_default());
-        print(&format!("{}\n{coverage}", buffers::text(&reply)))?;
+        print(&format!(
+            "{}\n{coverage}",
+            buffers::text(&reply.since(job.started_ns))
+        ))?;
     }
     Ok(Outcome::Done)
 }

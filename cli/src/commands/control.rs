@@ -7,6 +7,7 @@ use super::{Outcome, note, print, print_json};
 use crate::client::Scope;
 use crate::steer;
 use crate::view::command::{complete, failures};
+use crate::view::since_start::SinceStart;
 use invivo_config::{Time, Value};
 use invivo_grpc::v1::CommandReply;
 use invivo_proto::control::order::Order;
@@ -165,7 +166,7 @@ pub(super) async fn carry_out(target: &Target, order: Order) -> anyhow::Result<O
     } else {
         print(&format!(
             "{}{}\n",
-            steer::sentence(order, &reply),
+            steer::sentence(order, &reply.clone().since(job.started_ns)),
             next(order, &reply)
         ))?;
     }

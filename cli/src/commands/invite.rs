@@ -1,25 +1,35 @@
-//! `invivo invite`: a secret that opens the job once, for a page or a colleague.
+//! `invivo invite`: a secret that opens the job once, for a program or a colleague; who was
+//! invited; and taking that back.
 
 use super::target::Target;
 use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
-use invivo_grpc::v1::InviteRequest;
+use invivo_grpc::v1::{Guest, GuestsRequest, InviteRequest, RevokeRequest};
 use invivo_report::units::duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Options of `invivo invite`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-The secret is good once and for a short time. Who has it may do what its scope says: hand it on by \
-a way that others
-cannot read.
+The secret is good once and for a short time, and gives its guest a token. Who has it may do what \
+its scope says: hand it on by a way that others
+cannot read. What a guest has can be taken back at any time, with all that this guest has invited.
 
 Examples:
-  invivo invite                        a URL to look at the job
-  invivo invite --scope control        one to steer it as well")]
+  invivo invite                        a secret to look at the job
+  invivo invite --scope control        one to steer it as well
+  invivo invite --list                 who was invited
+  invivo invite --revoke 2             guest 2 is out, at once")]
 pub struct Args {
     /// What it opens: looking, or steering as well
     #[arg(long, value_enum, default_value_t = Opens::View)]
     scope: Opens,
+    /// Show who was invited
+    #[arg(long, conflicts_with = "revoke")]
+    list: bool,
+    /// Take back a guest's token or invitation
+    #[arg(long, value_name = "GUEST")]
+    revoke: Option<u64>,
     #[command(flatten)]
     target: Target,
 }
@@ -30,11 +40,19 @@ enum Opens {
     Control,
 }
 
-/// Makes a secret.
+/// Makes a secret, lists guests, or revokes one.
 ///
 /// # Errors
-/// Why there can be none.
+/// Why that cannot be.
 pub async fn run(args: Args) -> anyhow::Result<Outcome> {
+    match args.revoke {
+        Some(guest) => revoke(&args.target, guest).await,
+        None if args.list => list(&args.target).await,
+        None => invite(&args).await,
+    }
+}
+
+async fn invite(args: &Args) -> anyhow::Result<Outcome> {
     // An invitation grants at most the scope of the connection that asks for it.
     let (name, scope) = match args.scope {
         Opens::View => ("view", Scope::View),
@@ -47,19 +65,94 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let reply = patiently(&job, async || client.clone().invite(request.clone()).await).await?;
     if args.target.json {
         print_json(&reply)?;
-    } else if reply.url.is_empty() {
-        print(&format!(
-            "{}\ngood once, within {}, for {name}; the job listens on this host only (see invivo \
-             run --listen)\n",
-            reply.secret,
-            duration(reply.valid_ns)
-        ))?;
     } else {
+        let here = match &job.url {
+            Some(url) => format!("at {url}"),
+            None => "on this host only (see invivo run --listen)".to_owned(),
+        };
         print(&format!(
-            "{}\ngood once, within {}, for {name}\n",
-            reply.url,
-            duration(reply.valid_ns)
+            "{}\ngood once, within {}, for {name}, {here}: the gRPC call Redeem gives a token for \
+             it; invivo invite --revoke {} takes it back\n",
+            reply.secret,
+            duration(reply.valid_ns),
+            reply.guest
         ))?;
     }
     Ok(Outcome::Done)
+}
+
+async fn list(target: &Target) -> anyhow::Result<Outcome> {
+    let (job, client) = target.client(Scope::Control)?;
+    let request = GuestsRequest {};
+    let reply = patiently(&job, async || client.clone().guests(request).await).await?;
+    if target.json {
+        print_json(&reply)?;
+    } else if reply.guests.is_empty() {
+        print("nobody is invited\n")?;
+    } else {
+        let lines = reply.guests.iter().map(|guest| line(guest, now()));
+        print(&lines.collect::<String>())?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn now() -> Duration {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+}
+
+fn line(guest: &Guest, now: Duration) -> String {
+    let ago = now.saturating_sub(Duration::from_nanos(guest.since_unix_ns));
+    let by = match guest.invited_by {
+        0 => String::new(),
+        number => format!(", by guest {number}"),
+    };
+    let used = if guest.used {
+        "has a token"
+    } else {
+        "has not come yet"
+    };
+    format!(
+        "guest {}: {}, invited {} ago{by}, {used}\n",
+        guest.number,
+        guest.scope,
+        duration(u64::try_from(ago.as_nanos()).unwrap_or(u64::MAX))
+    )
+}
+
+async fn revoke(target: &Target, guest: u64) -> anyhow::Result<Outcome> {
+    let (job, client) = target.client(Scope::Control)?;
+    let request = RevokeRequest { guest };
+    let reply = patiently(&job, async || client.clone().revoke(request).await).await?;
+    if target.json {
+        print_json(&reply)?;
+    } else {
+        let numbers: Vec<String> = reply.guests.iter().map(u64::to_string).collect();
+        print(&format!("revoked: guest {}\n", numbers.join(", ")))?;
+    }
+    Ok(Outcome::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guest_is_a_line() {
+        let mut guest = Guest {
+            number: 3,
+            scope: "view".into(),
+            invited_by: 0,
+            since_unix_ns: 1_000_000_000,
+            used: false,
+        };
+        let now = Duration::from_secs(6);
+        assert_eq!(
+            line(&guest, now),
+            "guest 3: view, invited 5.00 s ago, has not come yet\n"
+        );
+        (guest.invited_by, guest.used) = (2, true);
+        assert!(line(&guest, now).ends_with("ago, by guest 2, has a token\n"));
+    }
 }

@@ -13,11 +13,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 #[command(after_help = "\
 Examples:
   invivo list
-  invivo list --json | jq -r '.[].job'")]
+  invivo list --json | jq -r '.jobs[].job'")]
 pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Serialize)]
+struct Jobs<'a> {
+    jobs: Vec<Row<'a>>,
 }
 
 /// A job as JSON shows it; never with its tokens.
@@ -29,6 +34,8 @@ struct Row<'a> {
     /// Whether the socket can be reached from here.
     here: bool,
     started_unix: u64,
+    /// The same in job time, in which JSON gives points in time.
+    started_ns: u64,
     command: &'a [String],
     socket: &'a Path,
     connect: &'a Path,
@@ -43,7 +50,9 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     // On standard error, so that JSON stays JSON.
     target::tell_leftovers(&jobs);
     if args.json {
-        print_json(&jobs.running.iter().map(row).collect::<Vec<_>>())?;
+        print_json(&Jobs {
+            jobs: jobs.running.iter().map(row).collect(),
+        })?;
     } else if jobs.running.is_empty() {
         print("no job is running; start one: invivo run -- mpiexec -n 4 ./app\n")?;
     } else {
@@ -64,6 +73,7 @@ fn row((path, connect): &(PathBuf, Connect)) -> Row<'_> {
         // A state directory on a shared file system holds the jobs of all hosts.
         here: connect.liveness() != Liveness::Elsewhere,
         started_unix: connect.started_unix,
+        started_ns: connect.started_ns,
         command: &connect.command,
         socket: &connect.socket,
         connect: path,

@@ -6,6 +6,7 @@ use super::target::Target;
 use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
 use crate::steer;
+use crate::view::since_start::SinceStart;
 use invivo_config::{Time, Value};
 use invivo_grpc::v1::{CommandReply, FunctionsRequest};
 use invivo_proto::control::order::Order;
@@ -97,7 +98,7 @@ async fn window(target: &Target, length: Time) -> anyhow::Result<Outcome> {
     } else {
         print(&format!(
             "{}; {} in it; see them: invivo functions\n",
-            steer::sentence(order, &reply),
+            steer::sentence(order, &reply.clone().since(job.started_ns)),
             counted(calls, "call")
         ))?;
     }

@@ -4,6 +4,7 @@ use super::target::Target;
 use super::{Outcome, note, print, print_json};
 use crate::client::{Client, Scope, patiently};
 use crate::view::records;
+use crate::view::since_start::SinceStart;
 use invivo_config::{Time, Value};
 use invivo_grpc::v1;
 use invivo_jobdir::Connect;
@@ -51,20 +52,22 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let mut is_first = true;
     loop {
         let page = patiently(&job, async || client.clone().records(request).await).await?;
+        let (broken, next) = (page.broken, page.next);
         if args.target.json {
             print_json(&page)?;
         } else {
+            let page = page.since(job.started_ns);
             if is_first {
                 print(&records::head(&page))?;
             }
             print(&records::lines(&page))?;
         }
         is_first = false;
-        if page.broken {
+        if broken {
             note("the buffer's memory did not hold what was written: nothing follows");
             return Ok(Outcome::Incomplete);
         }
-        let Some(next) = page.next else { break };
+        let Some(next) = next else { break };
         request.after = Some(next);
     }
     Ok(Outcome::Done)

@@ -7,6 +7,7 @@ use crate::client::{self, Scope};
 use crate::session::{Listener, Script, StepResult, Summary, read, run as carry_out};
 use invivo_config::toml_file::{self, Source};
 use invivo_config::{Time, Value};
+use invivo_report::terminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -108,7 +109,7 @@ async fn with_job(args: &RunArgs, script: &Script) -> ExitCode {
     let (job, client) = match found {
         Ok(found) => found,
         Err(error) => {
-            note(&format!("{error:#}"));
+            note(&super::sentence(&error));
             return ExitCode::from(NO_JOB);
         }
     };
@@ -171,7 +172,7 @@ impl Listener for Teller {
         }
         use std::io::Write;
         let mut out = std::io::stdout().lock();
-        writeln!(out, "{}", result.text())?;
+        writeln!(out, "{}", terminal::lines(&result.text()))?;
         out.flush()
     }
 }

@@ -9,6 +9,7 @@ use invivo_config::Value;
 use invivo_grpc::v1;
 use invivo_proto::control::order::Order;
 use invivo_proto::control::strategy::Strategy;
+use serde_json::json;
 
 /// Options of `invivo strategy`.
 #[derive(Clone, Debug, clap::Args)]
@@ -46,7 +47,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         })
         .await?;
         if args.target.json {
-            print_json(&reply.strategies)?;
+            print_json(&json!({ "strategies": reply.strategies }))?;
         } else {
             print(&buffers::strategies(&reply))?;
         }

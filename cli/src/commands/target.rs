@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 /// Options of every command that talks to a job.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Target {
-    /// The job; not needed while only one runs (see `invivo list`)
+    /// The job, or a part of its name that fits no other, as the number at its end; not needed
+    /// while only one runs (see `invivo list`)
     #[arg(long, value_name = "ID", env = "INVIVO_JOB")]
     pub job: Option<String>,
     /// The job's connect.json, also a copy of it on another host if the job listens there (`invivo
@@ -145,6 +146,8 @@ fn select(jobs: Jobs, id: Option<&str>) -> anyhow::Result<Job> {
         .partition(|job| job.liveness() != Liveness::Elsewhere || job.url.is_some());
     let all = here.len() + elsewhere.len();
     if let Some(id) = id {
+        let id = full(id, here.iter().chain(&elsewhere));
+        let id = id.as_str();
         if let Some(job) = elsewhere.iter().find(|job| job.job == id) {
             let host = &job.host;
             anyhow::bail!(
@@ -179,6 +182,21 @@ fn select(jobs: Jobs, id: Option<&str>) -> anyhow::Result<Job> {
     }
 }
 
+/// The job's whole id, where a part of it names one job: what stands behind its last dash, as
+/// `4711` of `node17-4711`, or how it begins. Otherwise as it was given.
+fn full<'a>(id: &str, jobs: impl Iterator<Item = &'a Job> + Clone) -> String {
+    let named = |is_meant: &dyn Fn(&str) -> bool| {
+        let mut meant = jobs.clone().filter(|job| is_meant(&job.job));
+        let only = meant.next().filter(|_| meant.next().is_none());
+        only.map(|job| job.job.clone())
+    };
+    let number = |job: &str| job.rsplit_once('-').is_some_and(|(_, number)| number == id);
+    named(&|job| job == id)
+        .or_else(|| named(&number))
+        .or_else(|| named(&|job| !id.is_empty() && job.starts_with(id)))
+        .unwrap_or_else(|| id.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,6 +226,19 @@ mod tests {
         assert_eq!(chosen(&[("a", false)], None), "a");
         assert_eq!(chosen(&[("a", false), ("far", true)], None), "a");
         assert_eq!(chosen(&[("a", false), ("b", false)], Some("b")), "b");
+    }
+
+    #[test]
+    fn a_part_of_the_name_that_fits_one_is_enough() {
+        let jobs = [("node-47", false), ("node-4", false), ("melt-run", false)];
+        for (part, meant) in [("47", "node-47"), ("4", "node-4"), ("melt", "melt-run")] {
+            assert_eq!(chosen(&jobs, Some(part)), meant);
+        }
+        assert!(
+            chosen(&jobs, Some("node")).contains("no job node"),
+            "two of them"
+        );
+        assert!(chosen(&jobs, Some("")).contains("no job"));
     }
 
     #[test]

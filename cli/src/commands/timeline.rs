@@ -27,7 +27,7 @@ Examples:
   invivo timeline --json | jq -c '.pieces[] | {rank: .location.rank, open: .open.function}'")]
 pub struct Args {
     /// How far back, in seconds or as 500ms
-    #[arg(long, value_name = "TIME", value_parser = seconds, default_value = "5")]
+    #[arg(long, value_name = "TIME", value_parser = Time::parse, default_value = "5")]
     seconds: Time,
     /// Write a Perfetto trace
     #[arg(short, long, value_name = "FILE")]
@@ -41,15 +41,6 @@ pub struct Args {
     ascii: bool,
     #[command(flatten)]
     target: Target,
-}
-
-/// A number of seconds, or a time with its unit.
-fn seconds(text: &str) -> Result<Time, String> {
-    let with_unit = text
-        .parse::<f64>()
-        // Fractions of a second become whole milliseconds, which times are read in.
-        .map(|seconds| format!("{}ms", (seconds * 1e3).round()));
-    Time::parse(with_unit.as_deref().unwrap_or(text))
 }
 
 /// Shows what every rank did last.
@@ -106,18 +97,4 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Incomplete);
     }
     Ok(Outcome::Done)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn seconds_may_have_a_unit_or_none() {
-        let ns = |text| seconds(text).map(|time| time.ns()).map_err(drop);
-        assert_eq!(ns("5"), Ok(5_000_000_000));
-        assert_eq!(ns("0.25"), Ok(250_000_000));
-        assert_eq!(ns("20ms"), Ok(20_000_000));
-        assert_eq!(ns("soon"), Err(()));
-    }
 }

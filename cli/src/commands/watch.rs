@@ -1,11 +1,11 @@
 //! `invivo watch`: a line that is refreshed in place on a terminal, plain lines elsewhere.
 
 use super::target::{Job, Target};
-use super::{Outcome, note, print, print_json};
+use super::{Outcome, note, print, print_as_it_is, print_json};
 use crate::client::{Client, PATIENCE, Scope, explained};
 use invivo_config::{Time, Value};
 use invivo_grpc::v1::{Snapshot, WatchRequest};
-use invivo_report::status;
+use invivo_report::{status, terminal};
 use std::io::IsTerminal;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -124,8 +124,9 @@ impl Screen {
             print_json(&snapshot)?;
         } else if self.in_place {
             let line = status::line(&snapshot, self.before.as_ref());
+            let line = terminal::line(&line);
             // Carriage return, the line, and erase what a longer one left behind.
-            print(&format!("\r{}\x1b[K", cut(&line, width())))?;
+            print_as_it_is(&format!("\r{}\x1b[K", cut(&line, width())))?;
         } else {
             print(&(status::line(&snapshot, self.before.as_ref()) + "\n"))?;
         }

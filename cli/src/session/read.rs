@@ -230,7 +230,7 @@ impl Reader<'_> {
         if value.get_ref().as_str() == Some("job-end") {
             return Ok(Wait::JobEnd);
         }
-        if value.get_ref().is_str() {
+        if value.get_ref().is_str() || value.get_ref().is_integer() || value.get_ref().is_float() {
             let time = self.parsed(value, "wait", Time::parse);
             return time.map(|time| Wait::Time(time.0)).map_err(|mut error| {
                 error.what.push_str(", or \"job-end\"");

@@ -8,6 +8,7 @@ use super::script::{Action, State, Wait, plain};
 use crate::client::{CallError, patiently};
 use crate::steer;
 use crate::view::command::{complete, failures};
+use crate::view::since_start::SinceStart;
 use invivo_grpc::v1::{
     AnalysisStatus, BuffersRequest, FunctionsRequest, MatrixRequest, StatusRequest,
 };
@@ -108,6 +109,7 @@ impl<L> Session<'_, L> {
         let given = steer::give(order, self.job, &self.client).await;
         let reply = given.map_err(|error| self.trouble(&error))?;
         let answer = raw(&reply);
+        let reply = reply.since(self.job.started_ns);
         if !complete(&reply) {
             let mut detail = steer::sentence(order, &reply);
             failures(&reply)

@@ -65,7 +65,10 @@ pub fn sum(table: &FunctionsReply, status: &JobStatus, part: &Part) -> Result<Su
             .as_ref()
             .map_or(0, |coverage| coverage.ranks_reporting),
     };
-    let whole_ns = recording::span_ns(status) as f64 * f64::from(ranks);
+    let observed_ns = recording::span_ns(status) as f64 * f64::from(ranks);
+    // A share of the initialisation is one of all time, as it lies before the time observed.
+    let is_whole = part.function.as_deref().is_some_and(functions::initialises);
+    let whole_ns = observed_ns + if is_whole { mpi_ns as f64 } else { 0.0 };
     let mut sum = Sum {
         share: if whole_ns > 0.0 {
             mpi_ns as f64 / whole_ns

@@ -5,7 +5,7 @@ use invivo_grpc::convert::state_name;
 use invivo_grpc::v1::{
     AnalysisStatus, Coverage, FunctionRow, JobStatus, RankState, RankStatus, Snapshot,
 };
-use invivo_report::functions::observed_mpi_ns;
+use invivo_report::functions::{mpi_ns_until_now, observed_mpi_ns};
 use invivo_report::recording::span_ns;
 use invivo_report::units::{count, counted, duration, share};
 
@@ -49,7 +49,7 @@ pub fn finding(picture: &Picture) -> (String, Weight) {
         .or_else(|| without_functions(picture, &status).map(notable))
         .or_else(|| standstill(&status).map(notable))
         .or_else(|| stuck(picture, &status, &coverage))
-        .or_else(|| imbalance(&status, &coverage).map(notable))
+        .or_else(|| imbalance(&status).map(notable))
         .unwrap_or_else(|| (time_in_mpi(snapshot, &status, &coverage), Weight::Fine))
 }
 
@@ -151,16 +151,14 @@ fn stuck(picture: &Picture, status: &JobStatus, coverage: &Coverage) -> Option<(
     Some((text, Weight::Notable))
 }
 
-/// Where every rank is named, the one that waits least is the one that the others wait for.
-fn imbalance(status: &JobStatus, coverage: &Coverage) -> Option<String> {
+/// The rank that waits least is the one that the others wait for.
+fn imbalance(status: &JobStatus) -> Option<String> {
     let span_ns = span_ns(status);
-    // The status names those with the most time first; where ranks are left out, the one with the
-    // least is among them.
-    if status.named.len() < 2 || status.named.len() < coverage.ranks as usize || span_ns == 0 {
+    if status.named.len() < 2 || span_ns == 0 {
         return None;
     }
     let of = |rank: &RankStatus| rank.mpi_ns as f64 / span_ns as f64;
-    let (most, least) = (status.named.first()?, status.named.last()?);
+    let (least, most) = (status.named.first()?, status.named.last()?);
     (of(most) > MPI_MATTERS && of(most) > IMBALANCE * of(least)).then(|| {
         format!(
             "Rank {} spends {} of its time in MPI and rank {} only {}: the others wait for it.",
@@ -195,7 +193,7 @@ fn time_in_mpi(snapshot: &Snapshot, status: &JobStatus, coverage: &Coverage) -> 
             )
         };
     };
-    let in_mpi = observed_mpi_ns(&snapshot.functions);
+    let in_mpi = mpi_ns_until_now(&snapshot.functions, status);
     let rank_ns = span_ns(status) as f64 * f64::from(coverage.ranks_reporting);
     format!(
         "The ranks spend {} of their time in MPI, most of it in {} ({}, {} calls).",
@@ -287,7 +285,7 @@ mod tests {
 
     #[test]
     fn a_job_in_which_nobody_gets_on_is_told() {
-        let long = of(|_, status| status.named[0].since_ns = 2 * LONG_CALL_NS);
+        let long = of(|_, status| status.named[3].since_ns = 2 * LONG_CALL_NS);
         assert_eq!(
             long,
             (
@@ -296,7 +294,7 @@ mod tests {
             )
         );
         let dead = of(|coverage, status| {
-            status.named[0].since_ns = 2 * LONG_CALL_NS;
+            status.named[3].since_ns = 2 * LONG_CALL_NS;
             status.ranks = Some(RankCounts {
                 in_mpi: 4,
                 ..RankCounts::default()

@@ -1,7 +1,7 @@
 //! Rates between snapshots, as many of them as a wide terminal can show.
 
 use invivo_grpc::v1::Snapshot;
-use invivo_report::functions::observed_mpi_ns;
+use invivo_report::functions::{observed_mpi_ns, open_ns};
 use invivo_report::recording::span_ns;
 use std::collections::VecDeque;
 
@@ -16,6 +16,9 @@ pub struct Sample {
     /// Share of the ranks' time that they spent in MPI calls that ended, 0 to 1; nothing where it
     /// cannot be told (a reset lies between).
     pub mpi_share: Option<f64>,
+    /// Time of the ranks in the measurement and CPU time of its own processes, as a share of the
+    /// ranks' time. Not since the start: starting costs more than the first seconds have.
+    pub overhead: Option<f64>,
 }
 
 /// The newest rates, oldest first.
@@ -30,7 +33,12 @@ impl History {
         if self.samples.len() == SAMPLES_MAX {
             self.samples.pop_front();
         }
-        self.samples.push_back(sample(before, after));
+        let sample = match is_off(after) {
+            // Nothing is known of this time: the last rates stay.
+            true => self.last(),
+            false => sample(before, after),
+        };
+        self.samples.push_back(sample);
     }
 
     /// The newest `count` rates, oldest first.
@@ -44,6 +52,12 @@ impl History {
     pub fn last(&self) -> Sample {
         self.samples.back().copied().unwrap_or_default()
     }
+}
+
+/// Whether no call is recorded now.
+fn is_off(snapshot: &Snapshot) -> bool {
+    let recording = snapshot.status.as_ref().and_then(|status| status.recording);
+    recording.is_some_and(|recording| recording.on == 0 && recording.off > 0)
 }
 
 fn sample(before: &Snapshot, after: &Snapshot) -> Sample {
@@ -61,7 +75,10 @@ fn sample(before: &Snapshot, after: &Snapshot) -> Sample {
     let calls_per_s = difference(&entered)
         .zip(ns)
         .map(|(calls, ns)| calls as f64 * 1e9 / ns as f64);
-    let in_mpi = difference(&|snapshot| Some(observed_mpi_ns(&snapshot.functions)));
+    let ended = difference(&|snapshot| Some(observed_mpi_ns(&snapshot.functions)));
+    let open = |snapshot: &Snapshot| snapshot.status.as_ref().map_or(0.0, |s| open_ns(s) as f64);
+    // What was open before is among the calls that ended, or goes on.
+    let in_mpi = ended.map(|ended| (ended as f64 + open(after) - open(before)).max(0.0));
     let ranks = after
         .coverage
         .as_ref()
@@ -69,19 +86,29 @@ fn sample(before: &Snapshot, after: &Snapshot) -> Sample {
     let rank_ns = difference(&span)
         .map(|ns| ns as f64 * f64::from(ranks))
         .filter(|ns| *ns > 0.0);
+    let ours = |snapshot: &Snapshot| {
+        let coverage = snapshot.coverage.as_ref()?;
+        Some(coverage.overhead_ns.saturating_add(coverage.tool_cpu_ns))
+    };
+    let all_ns = ns.map(|ns| ns as f64 * f64::from(ranks));
+    let overhead = difference(&ours).zip(all_ns.filter(|all_ns| *all_ns > 0.0));
     Sample {
+        overhead: overhead.map(|(ours, all_ns)| ours as f64 / all_ns),
         calls_per_s,
-        // A long call counts as a whole when it ends, so the share may exceed the interval.
+        // A call of a rank that is not named counts as a whole when it ends, so the share may
+        // exceed the interval.
         mpi_share: in_mpi
             .zip(rank_ns)
-            .map(|(in_mpi, rank_ns)| (in_mpi as f64 / rank_ns).min(1.0)),
+            .map(|(in_mpi, rank_ns)| (in_mpi / rank_ns).min(1.0)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use invivo_grpc::v1::{Coverage, FunctionRow, JobStatus, Ledger};
+    use invivo_grpc::v1::{
+        Coverage, FunctionRow, JobStatus, Ledger, RankState, RankStatus, RecordingStatus,
+    };
 
     fn snapshot(seconds: u64, entered: u64, mpi_ns: u64) -> Snapshot {
         let row = FunctionRow {
@@ -121,12 +148,62 @@ mod tests {
         );
     }
 
+    /// Starting costs more CPU time than the first seconds have.
+    #[test]
+    fn overhead_counts_tool_processes_from_now_on() {
+        let with = |mut snapshot: Snapshot, overhead_ns, tool_cpu_ns| {
+            if let Some(coverage) = &mut snapshot.coverage {
+                (coverage.overhead_ns, coverage.tool_cpu_ns) = (overhead_ns, tool_cpu_ns);
+            }
+            snapshot
+        };
+        let sample = sample(
+            &with(snapshot(1, 0, 0), 0, 9_000_000_000),
+            &with(snapshot(3, 0, 0), 40_000_000, 9_400_000_000),
+        );
+        assert_eq!(sample.overhead, Some(0.055));
+    }
+
     #[test]
     fn what_went_back_has_no_rate() {
         let reset = sample(&snapshot(1, 100, 9), &snapshot(2, 200, 3));
         assert_eq!((reset.calls_per_s, reset.mpi_share), (Some(100.0), None));
         let restarted = sample(&snapshot(5, 100, 1), &snapshot(5, 100, 1));
         assert_eq!(restarted, Sample::default());
+    }
+
+    #[test]
+    fn rates_stay_while_recording_is_off() {
+        let mut off = snapshot(5, 900, 5_000_000_000);
+        if let Some(status) = &mut off.status {
+            status.recording = Some(RecordingStatus {
+                off: 4,
+                ..RecordingStatus::default()
+            });
+        }
+        let mut history = History::default();
+        let (first, second) = (snapshot(1, 100, 0), snapshot(2, 900, 2_000_000_000));
+        history.note(&first, &second);
+        history.note(&second, &off);
+        assert_eq!(history.last().mpi_share, Some(0.5));
+        assert_eq!(history.last().calls_per_s, Some(800.0));
+    }
+
+    #[test]
+    fn a_job_that_stands_still_in_mpi_is_in_mpi() {
+        let standing = |seconds| {
+            let mut standing = snapshot(seconds, 100, 0);
+            let rank = RankStatus {
+                function: "MPI_Recv".into(),
+                state: RankState::InMpi.into(),
+                since_ns: seconds * 1_000_000_000,
+                ..RankStatus::default()
+            };
+            let status = standing.status.as_mut().expect("set above");
+            status.named = vec![rank; 4];
+            standing
+        };
+        assert_eq!(sample(&standing(2), &standing(3)).mpi_share, Some(1.0));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::model::Event;
 use crate::client::Client;
 use crate::commands::target::Job;
 use crate::steer;
+use crate::view::since_start::SinceStart;
 use invivo_grpc::v1::{MatrixRequest, WatchRequest};
 use invivo_proto::control::order::Order;
 use std::sync::Arc;
@@ -66,7 +67,9 @@ impl Link {
         tokio::spawn(async move {
             // A window is acknowledged after its end: meanwhile the screen goes on.
             let answer = steer::give(order, &job, &client).await;
-            let answer = answer.map_err(|error| error.to_string());
+            let answer = answer
+                .map(|reply| reply.since(job.started_ns))
+                .map_err(|error| error.to_string());
             let _ = events.send(Event::Answered(order, answer)).await;
         });
     }

@@ -20,7 +20,7 @@ const PAGE_LINES: usize = 10;
 pub enum Page {
     /// What goes on, at a glance.
     Overview,
-    /// Some ranks, those with the most time in MPI first.
+    /// Some ranks, those with the least time in MPI first.
     Ranks,
     /// The MPI function table.
     Functions,

@@ -114,7 +114,7 @@ fn named(n: u64) -> Vec<RankStatus> {
         entered: 1_250 * n,
         mpi_ns: tenths * SECOND / 10 * n,
     };
-    [(2, 8), (0, 6), (1, 4), (3, 2)].map(of).to_vec()
+    [(3, 2), (1, 4), (0, 6), (2, 8)].map(of).to_vec()
 }
 
 fn row(function: &str, calls: u64, time_ns: u64, max_rank: u32, bytes: u64) -> FunctionRow {

@@ -3,7 +3,7 @@
 //! ```text
 //! invivo top  job known: ./app -v          4 ranks, Open MPI v4.1.4  12.3 s     title
 //! LIVE | 4 of 4 ranks | recording                                               bar
-//! lag 5.00 ms | dropped 7 (0.1 %) | overhead 0.1 % | scope control | 10,000 calls
+//! lag 5.00 ms | dropped 7 (0.1 %) | overhead 0.9 % | scope control | 10,000 calls
 //! 1 Overview  2 Ranks  3 Functions  4 Matrix  5 Buffers                         tabs
 //! ...                                                                           page
 //! space freeze  P pause  R recording  X reset  W window  ? help  q quit         last line

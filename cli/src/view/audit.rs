@@ -37,10 +37,8 @@ pub fn line(entry: &AuditEntry) -> String {
         &entry.outcome
     };
     text.push_str(&format!(": {outcome}"));
-    // A client chooses its own name, which may hold control characters of a terminal.
-    text.chars()
-        .map(|c| if c.is_control() { '?' } else { c })
-        .collect()
+    // A client chooses its own name.
+    invivo_report::terminal::line(&text).into_owned()
 }
 
 #[cfg(test)]

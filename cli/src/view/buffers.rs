@@ -179,7 +179,7 @@ fn losses(buffers: &BuffersReply) -> String {
         ("of level", Side::Left),
         ("why", Side::Left),
         ("from", Side::Right),
-        ("to, in job time", Side::Right),
+        ("to, since start", Side::Right),
     ]);
     for loss in &buffers.losses {
         table.row([
@@ -307,7 +307,7 @@ mod tests {
              level, the first to go first  bins   kept  given up    until\n\
              shorter than 1.000 ms          200  1,000     4,000  1.500 s\n\
              \n\
-             not there    of level               why           from  to, in job time\n\
+             not there    of level               why           from  to, since start\n\
              4,000 calls  shorter than 1.000 ms  made room  0.500 s          1.500 s\n\
              \n\
              least history     complete  history     bins  calls kept  given up  reductions\n\

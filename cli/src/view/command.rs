@@ -1,6 +1,7 @@
 //! Sentences about the outcome of a command: ranks that acknowledged, cuts, failures.
 
 use invivo_grpc::v1::{CommandReply, Cut};
+use invivo_report::terminal;
 use invivo_report::units::{counted, duration};
 
 /// Whether every rank has acknowledged, and there was one.
@@ -38,14 +39,14 @@ pub fn sentence(done: &str, reply: &CommandReply) -> String {
     text
 }
 
-/// Where the cuts of a command lay and what they cut: "from 12.5 s to 14.5 s of job time (2.00 s;
-/// the ranks' clocks agree within 3.00 us), complete 12.0 ms after its end, 4 calls clipped, 1 call
-/// still open". Nothing of a command that cuts nothing.
+/// Where the cuts of a command lay and what they cut: "from 12.5 s to 14.5 s after the start (2.00
+/// s; the ranks' clocks agree within 3.00 us), complete 12.0 ms after its end, 4 calls clipped, 1
+/// call still open". Nothing of a command that cuts nothing.
 pub fn cuts(reply: &CommandReply) -> Option<String> {
     let from = reply.from.as_ref()?;
     let mut text = match &reply.to {
         Some(to) => format!(
-            "from {} to {} of job time ({}; {})",
+            "from {} to {} after the start ({}; {})",
             moment(from),
             moment(to),
             // From the first place that began to the last that ended: every rank's window lies
@@ -54,7 +55,7 @@ pub fn cuts(reply: &CommandReply) -> Option<String> {
             agreement(from.error_ns.max(to.error_ns)),
         ),
         None => format!(
-            "cut at {} of job time ({})",
+            "cut at {} after the start ({})",
             moment(from),
             agreement(from.error_ns)
         ),
@@ -100,7 +101,7 @@ pub fn failures(reply: &CommandReply) -> Vec<String> {
     let ranks = reply
         .failures
         .iter()
-        .map(|failure| format!("rank {}: {}", failure.rank, failure.why));
+        .map(|failure| format!("rank {}: {}", failure.rank, terminal::line(&failure.why)));
     let missing = reply
         .missing
         .iter()
@@ -161,7 +162,7 @@ mod tests {
         };
         assert_eq!(
             cuts(&reset).as_deref(),
-            Some("cut at 1.500000 s of job time (clocks agree within 3.00 us)")
+            Some("cut at 1.500000 s after the start (clocks agree within 3.00 us)")
         );
         let window = CommandReply {
             from: cut(12_500_000_000, 12_500_000_000),
@@ -174,7 +175,7 @@ mod tests {
         assert_eq!(
             cuts(&window).as_deref(),
             Some(
-                "from 12.500000 s to 14.500000 s of job time (2.00 s; clocks agree within 3.00 \
+                "from 12.500000 s to 14.500000 s after the start (2.00 s; clocks agree within 3.00 \
                  us), complete 12.0 ms after \
                  its end, 4 calls clipped, 1 call still open"
             )

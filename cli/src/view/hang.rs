@@ -2,6 +2,7 @@
 
 use invivo_grpc::v1::{HangClass, HangReply};
 use invivo_report::table::{Side, Table};
+use invivo_report::terminal::line;
 use invivo_report::units::{count, duration};
 
 /// Ranks that a line lists.
@@ -9,7 +10,7 @@ const LISTED_MAX: usize = 8;
 
 /// The whole answer.
 pub fn text(hang: &HangReply) -> String {
-    let mut text = format!("{}\n\n", hang.sentence);
+    let mut text = format!("{}\n\n", line(&hang.sentence));
     let heads = ["doing", "in", "ranks", "for", "where", "which"];
     let sides = [
         Side::Left,

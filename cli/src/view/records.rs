@@ -1,6 +1,7 @@
 //! Lines about the calls and samples that a buffer keeps.
 
 use invivo_grpc::v1::{CallFacts, CallRecord, RecordsReply, SampleRecord};
+use invivo_report::terminal;
 use invivo_report::units::{bytes, count, counted, duration};
 
 /// The lines above the page: the location, and what is missing.
@@ -24,14 +25,16 @@ pub fn head(page: &RecordsReply) -> String {
         ));
     }
     for loss in &page.losses {
-        text.push_str(&format!(
-            "missing: {} of level {}, {}, from {} to {}\n",
+        let missing = format!(
+            "missing: {} of level {}, {}, from {} to {}",
             counted(loss.records, &loss.class),
             loss.level,
             loss.reason,
             time(loss.first_ns),
             time(loss.last_ns)
-        ));
+        );
+        text.push_str(&terminal::line(&missing));
+        text.push('\n');
     }
     text
 }
@@ -80,13 +83,16 @@ fn line(record: &CallRecord) -> String {
     );
     match record.function.as_str() {
         "" => text.push_str("(the rest of a call)"),
-        name => text.push_str(name),
+        name => text.push_str(&terminal::line(name)),
     }
     if let Some(of) = &record.facts {
         text.push_str(&facts(of));
     }
     if record.clipped {
         text.push_str(", clipped");
+    }
+    if record.occupant > 0 {
+        text.push_str(&format!(", occupant {}", count(record.occupant.into())));
     }
     text.push('\n');
     for part in &record.parts {
@@ -119,6 +125,8 @@ fn facts(of: &CallFacts) -> String {
     match of.kind.as_str() {
         "send" | "post send" | "sent" => text.push_str(&format!("{to} tag {}", of.tag)),
         "receive" | "post receive" | "received" => text.push_str(&format!("{from} tag {}", of.tag)),
+        // One-sided calls have a target, probes whose message they found.
+        "call" if of.peer >= 0 => text.push_str(&format!(" with {}", of.peer)),
         _ => {}
     }
     for (number, word) in [(of.bytes_out, "out"), (of.bytes_in, "in")] {
@@ -172,6 +180,7 @@ mod tests {
                     duration_ns: 700,
                     facts: Some(send.clone()),
                     clipped: true,
+                    occupant: 1200,
                     ..CallRecord::default()
                 },
                 CallRecord {
@@ -208,7 +217,8 @@ mod tests {
             "rank 2, thread 0: 1 call kept of 5,000 stored; complete since 1.500000 s\n\
              missing: 4,999 calls of level all else, made room, from 0.500000 s to 1.500000 \
              s\n      \
-             2.000001 s    700 ns  MPI_Send to 3 tag 7, 2.00 KiB out, clipped\n      \
+             2.000001 s    700 ns  MPI_Send to 3 tag 7, 2.00 KiB out, clipped, occupant \
+             1,200\n      \
              2.000001 s            sample 8: 112; 4,096\n      \
              2.000002 s       0 s  (the rest of a call)\n                              \
              sent MPI_Isend to 3 tag 7, 2.00 KiB out, communicator 2, request \

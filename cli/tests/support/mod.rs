@@ -82,12 +82,14 @@ impl User {
             .mode(0o700)
             .create(&dir)
             .expect("made");
-        let connect = Connect::new(
+        let mut connect = Connect::new(
             id,
             &dir.join("gateway.sock"),
             vec!["./app".into(), "-v".into()],
         )
         .expect("random");
+        // Its root has a clock of its own, which begins with the job.
+        connect.started_ns = 0;
         let job = Job { dir, connect };
         job.publish();
         job
@@ -166,4 +168,15 @@ pub fn write_private(path: &Path, connect: &Connect) {
         .mode(0o600)
         .open(path);
     serde_json::to_writer(file.expect("opened"), connect).expect("written");
+}
+
+/// Fails where the manual's page of JSON does not list a field of an object in its section.
+pub fn assert_on_the_page(section: &str, object: &Value) {
+    let page = include_str!("../../../docs/manual/reference/json.md");
+    let head = format!("{section}\n");
+    let section = page.split("\n### ").find(|text| text.starts_with(&head));
+    for field in object.as_object().expect("an object").keys() {
+        let is_listed = section.expect(&head).contains(&format!("`{field}`"));
+        assert!(field == "version" || is_listed, "{head}{field}");
+    }
 }

@@ -223,3 +223,41 @@ fn a_rank_with_several_threads_in_mpi_is_not_told() {
         None
     );
 }
+
+/// Counts that cannot be, and rings without an end, cost no more than what is copied.
+#[test]
+fn hostile_tables_are_read_in_bounded_time() {
+    let mut rank = Rank::new();
+    for at in 0..SLOTS as u64 / 2 {
+        rank.post(0x1000 * (at + 1), RecordKind::CompletedRecv, 1, true);
+    }
+    // Each leads into a ring of the others that never comes back to it.
+    let behind = rank.requests.entries.len() as u32;
+    for at in 0..behind {
+        rank.requests.entries[at as usize].next = (at + 1) % (behind - 1);
+    }
+    let handles = [0x1000u64; 1 << 10];
+    rank.stands("MPI_Waitall", handles.as_ptr() as u64, [i32::MAX, 0, 0, 0]);
+    let library = &rank.page().library;
+    for (slots, entries) in [
+        (SLOTS as u64, SLOTS as u64 / 2),
+        (1 << 62, u64::MAX),
+        (1 << 63, 0),
+    ] {
+        for told in [&library.requests, &library.comms] {
+            told.slot_count.store(slots, Ordering::Relaxed);
+            told.entry_count.store(entries, Ordering::Relaxed);
+        }
+        for bytes in [0, 1, 8, u32::MAX] {
+            library.request_bytes.store(bytes, Ordering::Relaxed);
+            let begun = std::time::Instant::now();
+            let seen = rank.inspect();
+            assert!(seen.operations.len() <= OPERATIONS_MAX);
+            assert!(seen.passed.len() <= PASSED_MAX);
+            assert!(
+                begun.elapsed().as_secs() < 20,
+                "{slots} slots, {bytes} bytes"
+            );
+        }
+    }
+}

@@ -106,3 +106,12 @@ fn the_first_layout_is_read_and_has_no_url() {
     let connect = Connect::read(&path).expect("read");
     assert_eq!((connect.url, connect.authority), (None, None));
 }
+
+#[test]
+fn a_pipe_is_no_connect_json() {
+    let dir = tempfile::tempdir().expect("directory");
+    let pipe = dir.path().join(FILE_NAME);
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).expect("made");
+    let error = Connect::read(&pipe).expect_err("refused at once");
+    assert!(error.to_string().contains("no regular file"), "{error}");
+}

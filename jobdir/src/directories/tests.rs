@@ -191,3 +191,31 @@ fn a_squatted_runtime_directory_is_left_alone() {
     let refused = runtime_dir_in(&[squatted], "job").expect_err("nothing else");
     assert!(matches!(refused, PlaceError::NotOurs(_)), "{refused}");
 }
+
+/// What anybody may rename is no place for sockets; `/tmp` is one.
+#[test]
+fn a_directory_that_others_may_rename_is_no_base() {
+    let dir = tempfile::tempdir().expect("directory");
+    let above = dir.path().join("above");
+    std::fs::create_dir(&above).expect("made");
+    let base = above.join("invivo-1");
+    for (mode, is_good) in [
+        (0o777, false),
+        (0o1777, true),
+        (0o770, false),
+        (0o755, true),
+    ] {
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(&above, permissions).expect("mode set");
+        let made = runtime_dir_at(&base, "one");
+        assert_eq!(made.is_ok(), is_good, "{mode:o}: {made:?}");
+    }
+    check_above(Path::new("/tmp")).expect("/tmp is sticky");
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(&above, Some(1), None).expect("given away");
+        assert!(
+            runtime_dir_at(&base, "one").is_err(),
+            "its owner may rename"
+        );
+    }
+}

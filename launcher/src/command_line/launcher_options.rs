@@ -5,7 +5,7 @@
 //! follows it, and a guess would start something else than what was asked for.
 
 mod extended_line;
-mod slurm;
+pub mod slurm;
 mod tables;
 
 pub use extended_line::{Line, LineError, Part, stem};

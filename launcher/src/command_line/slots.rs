@@ -49,7 +49,7 @@ pub fn too_few(
         let number = cores?;
         let given = format!(
             "this machine has {}",
-            crate::command_line::plan::counted(number, "core")
+            crate::command_line::wording::counted(number, "core")
         );
         Slots { number, given }
     };

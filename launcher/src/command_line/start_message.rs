@@ -3,8 +3,8 @@
 
 use crate::command_line::launcher_options::Line;
 use crate::command_line::machine::cores;
-use crate::command_line::plan;
 use crate::command_line::slots;
+use crate::command_line::wording;
 use crate::job::environment::Environment;
 use crate::output::say;
 use invivo_tbon::layout::Layout;
@@ -19,7 +19,7 @@ pub fn print(line: &Line, words: &[OsString], layout: &Layout, environment: &Env
         say(&format!(
             "{} take {total} slots and {}: Open MPI will refuse; type --oversubscribe behind `{}`, \
              or ask for {total} slots",
-            plan::sum(layout),
+            wording::sum(layout),
             few.given,
             words[0].display(),
             total = layout.total(),
@@ -27,7 +27,7 @@ pub fn print(line: &Line, words: &[OsString], layout: &Layout, environment: &Env
     } else if std::io::stderr().is_terminal() {
         say(&format!(
             "{}; in another terminal: invivo top",
-            plan::sum(layout)
+            wording::sum(layout)
         ));
     }
 }

@@ -110,8 +110,7 @@ fn of_family(artefacts: &Artefacts, family: Family, library: Option<&Library>) -
     let mpi = library.of_tools();
     let programs = [
         (artefacts.gateway(), None),
-        (artefacts.tool_place(family), Some(mpi.as_path())),
-        (artefacts.analysis_node(family), Some(mpi.as_path())),
+        (artefacts.tool_process(family), Some(mpi.as_path())),
     ];
     for (file, mpi) in programs {
         if let Err(why) = version(&file, mpi) {

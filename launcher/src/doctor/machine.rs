@@ -212,9 +212,7 @@ fn slots(cores: Option<u32>, managed: bool) -> Finding {
     match cores {
         0..=2 => Finding::note(
             check,
-            format!(
-                "{cores} cores: 1 rank, its tool place and the root are more processes than that"
-            ),
+            format!("{cores} core: 1 rank and its tool process are more processes than that"),
             "with Open MPI type --oversubscribe behind mpiexec; expect waiting ranks and tools to \
              slow each other down",
         ),
@@ -258,7 +256,7 @@ mod tests {
         assert_eq!(single_copy(Some("0"), false).level, Level::Note);
         assert_eq!(slots(Some(2), false).level, Level::Note);
         assert_eq!(slots(Some(2), true).level, Level::Good);
-        assert!(slots(Some(16), false).what.contains("up to 14 ranks"));
+        assert!(slots(Some(16), false).what.contains("up to 15 ranks"));
     }
 
     /// A directory that is not ours alone is a failure with a way out.

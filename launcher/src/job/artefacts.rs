@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! bin/invivo  bin/ui-gateway  lib/invivo/client
-//! lib/invivo/FAMILY/{libinvivo_shim.so,tool-place,analysis-node,self-test}
+//! lib/invivo/FAMILY/{libinvivo_shim.so,tool-process,self-test}
 //! ```
 //!
 //! Programs that speak the standard's own interface have a shim of their own and the tools of
@@ -74,14 +74,9 @@ impl Artefacts {
         self.of_family(family, "libinvivo_shim.so")
     }
 
-    /// Layer 1.
-    pub fn tool_place(&self, family: Family) -> PathBuf {
-        self.of_family(family.launched_by(), "tool-place")
-    }
-
-    /// Layers 2 and up.
-    pub fn analysis_node(&self, family: Family) -> PathBuf {
-        self.of_family(family.launched_by(), "analysis-node")
+    /// The program of every tool process.
+    pub fn tool_process(&self, family: Family) -> PathBuf {
+        self.of_family(family.launched_by(), "tool-process")
     }
 
     /// The program of `invivo doctor`, which jobs do not need.
@@ -115,12 +110,7 @@ impl Artefacts {
     /// What is missing.
     pub fn check(&self, family: Family) -> Result<(), ArtefactError> {
         let shim = self.shim(family);
-        for path in [
-            &shim,
-            &self.tool_place(family),
-            &self.analysis_node(family),
-            &self.gateway(),
-        ] {
+        for path in [&shim, &self.tool_process(family), &self.gateway()] {
             if !path.is_file() {
                 return Err(ArtefactError::Missing {
                     path: path.clone(),
@@ -144,22 +134,19 @@ mod tests {
     fn an_installation_is_found_and_checked_wherever_it_stands() {
         let dir = tempfile::tempdir().expect("directory");
         let artefacts = Artefacts::of_binary(&dir.path().join("bin/invivo")).expect("a root");
-        for file in [
-            "bin/ui-gateway",
-            "lib/invivo/ompi/libinvivo_shim.so",
-            "lib/invivo/ompi/tool-place",
-        ] {
+        for file in ["bin/ui-gateway", "lib/invivo/ompi/libinvivo_shim.so"] {
             let file = dir.path().join(file);
             std::fs::create_dir_all(file.parent().expect("below the root")).expect("made");
             std::fs::write(file, "").expect("written");
         }
-        let node = dir.path().join("lib/invivo/ompi/analysis-node");
+        let tools = dir.path().join("lib/invivo/ompi/tool-process");
         let missing = ArtefactError::Missing {
-            path: node.clone(),
+            path: tools.clone(),
             family: "Open MPI",
         };
         assert_eq!(artefacts.check(Family::Ompi), Err(missing));
-        std::fs::write(node, "").expect("written");
+        std::fs::create_dir_all(tools.parent().expect("below the root")).expect("made");
+        std::fs::write(tools, "").expect("written");
         assert_eq!(artefacts.check(Family::Ompi), Ok(()));
         assert!(matches!(
             artefacts.check(Family::Mpich),
@@ -178,8 +165,7 @@ mod tests {
         let artefacts = Artefacts { root: root.clone() };
         for path in [
             artefacts.shim(Family::Mpich),
-            artefacts.tool_place(Family::Mpich),
-            artefacts.analysis_node(Family::Mpich),
+            artefacts.tool_process(Family::Mpich),
             artefacts.gateway(),
         ] {
             std::fs::create_dir_all(path.parent().expect("below the root")).expect("made");

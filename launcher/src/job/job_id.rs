@@ -33,6 +33,11 @@ impl Job {
         }
     }
 
+    /// The launcher's process on this node.
+    pub fn launcher(&self) -> i32 {
+        self.launcher
+    }
+
     /// A second name, for when another job of this name runs: two steps of one Slurm job, for
     /// example.
     pub fn renamed(&self) -> Job {

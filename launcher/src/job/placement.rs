@@ -1,13 +1,20 @@
-//! On which host of the job this process runs, and whether the launcher has put everybody where the
-//! layout says. Pure: the layout is arithmetic, the launcher's numbers are given.
+//! On which host of the job this process runs, and what that makes of it. Pure: the layout is
+//! arithmetic, the launcher's numbers are given.
 //!
-//! With several hosts each process knows only its own host's numbers. That is enough: the layout
-//! says which process is the first of which host and how many each host has, so every process
-//! checks its own host, and together they check all. Where nobody says how many hosts there are,
-//! they follow from the same numbers, unless two answers fit.
+//! With one tool process on each of several nodes, a process needs to know its number on its own
+//! node and nothing else: the last one is the tool ([`LocalRank`]). The tool processes find the
+//! tree among themselves after `MPI_Init`, whatever the nodes have.
+//!
+//! Where the user gives the fan-in in numbers, or the nodes or ranks of the job, the layout is
+//! known before, and the launcher must have put everybody where it says. With several hosts each
+//! process knows only its own host's numbers. That is enough: the layout says which process is the
+//! first of which host and how many each host has, so every process checks its own host, and
+//! together they check all. Where nobody says how many hosts there are, they follow from the same
+//! numbers, unless two answers fit.
 
 use crate::job::environment::World;
 use invivo_proto::ids::WorldRank;
+use invivo_tbon::layout::local::LocalRank;
 use invivo_tbon::layout::{FanIn, Layout, LayoutError, Policy};
 use std::ops::Range;
 
@@ -54,6 +61,16 @@ pub enum HostsError {
         last: u32,
         /// Ranks of the application.
         app: u32,
+    },
+    /// A node has no room for a rank and its tool process.
+    #[error(
+        "a node was given one process of the job's {size}: each node needs one more than ranks, \
+         for the tool process; start at least 2 on every node (`invivo plan -n N --nodes H` prints \
+         how many), or all on fewer nodes"
+    )]
+    NoRoom {
+        /// Processes of the job.
+        size: u32,
     },
     /// Several hosts, and their number is not known.
     #[error(
@@ -122,6 +139,50 @@ impl Host {
     pub fn tools(&self) -> u32 {
         self.processes.len() as u32 - self.ranks
     }
+}
+
+/// What a process knows of the tree before MPI begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// All of it.
+    Planned(Layout),
+    /// Its own node, and that every node has a tool process.
+    OnNode {
+        /// The process among those of its node.
+        local: LocalRank,
+        /// Members per node of the tree.
+        fan_in: FanIn,
+        /// The layout if all nodes have as many processes as this one, node after node. Nothing
+        /// depends on it but what the application finds in its environment before `MPI_Init`.
+        likely: Option<Layout>,
+    },
+}
+
+/// Whether the layout is known before MPI begins: on one node, and where the user says more of it
+/// than that every node has a tool process.
+pub fn is_planned(world: &World, request: TreeRequest) -> bool {
+    let has_said = request.nodes.is_some() || request.app.is_some();
+    let is_spread = world.local.is_some_and(|(_, here)| here < world.size);
+    has_said || !is_spread || !request.fan_in.is_one_per_node()
+}
+
+/// Where this process stands, from the launcher's numbers and the user's options.
+///
+/// # Errors
+/// Why there is no tree, with the numbers that would do.
+pub fn placement(world: &World, request: TreeRequest) -> Result<Placement, HostsError> {
+    let Some((rank, size)) = world.local.filter(|_| !is_planned(world, request)) else {
+        return layout(world, request).map(Placement::Planned);
+    };
+    let local = LocalRank { rank, size };
+    if local.role().is_none() {
+        return Err(HostsError::NoRoom { size: world.size });
+    }
+    Ok(Placement::OnNode {
+        local,
+        fan_in: request.fan_in,
+        likely: layout(world, request).ok(),
+    })
 }
 
 /// The layout of the job, from the launcher's numbers and the user's options.

@@ -7,17 +7,25 @@
 //! user's on the node, one for all ranks and jobs with the same library. Where it cannot be made,
 //! the shim itself is taken.
 //!
+//! A copy outlives its job, and much may happen to it: a node that crashed has left zeroes in it, a
+//! cleaner has cut it off, a link leads elsewhere. So each rank compares it with what it should be,
+//! and one that differs is replaced. Its time says when it was used last: cleaners look at that,
+//! and copies that nobody has used for long are removed.
+//!
 //! The program may load a newer library than the one that was expected. So the symbols' sizes,
 //! which the loader does not read, say where the functions are: the copy gives back what turns out
 //! to be there (`app-shim/src/resolve/restored_symbols.rs`).
 
 use crate::mpi::preload::can_preload;
 use crate::mpi::symbols::{Symbol, Unreadable, defined};
+use invivo_jobdir::random;
 use object::elf::{SHN_UNDEF, SHT_DYNSYM};
 use std::collections::HashSet;
+use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 /// The number of a section, the value and the size stand behind name (4 bytes), kind and visibility
 /// of a symbol.
@@ -51,8 +59,7 @@ fn copy(
     let directory = directory()?;
 
     let about = shim.metadata().ok()?;
-    // The name says which shim without which functions: every rank looks for the copy, and none has
-    // to read megabytes to compare.
+    // The name says which shim without which functions.
     let mut hash = DefaultHasher::new();
     (about.dev(), about.ino(), about.mtime(), about.mtime_nsec()).hash(&mut hash);
     hidden.hash(&mut hash);
@@ -65,19 +72,56 @@ fn copy(
     if !can_preload(&file) || !may_run_from(&directory) {
         return None;
     }
-    let is_whole = file.metadata().is_ok_and(|meta| meta.len() == about.len());
-    if !is_whole {
-        let mut bytes = std::fs::read(shim).ok()?;
-        hide(&mut bytes, &hidden);
-        // Renamed when it is whole: another rank may load it at any moment.
-        let beside = directory.join(format!("shim-{}", std::process::id()));
+    let mut bytes = std::fs::read(shim).ok()?;
+    hide(&mut bytes, &hidden);
+    if !is_ours(&file, &bytes) {
+        // Renamed when it is whole: another rank may load it at any moment. A rename replaces a
+        // link, and does not follow it.
+        let beside = directory.join(format!("{UNFINISHED}{:016x}", random::id().ok()?));
         let written = write(&beside, &bytes).and_then(|()| std::fs::rename(&beside, &file));
         if written.is_err() {
             let _ = std::fs::remove_file(&beside);
             return None;
         }
+        tidy_up(&directory);
     }
+    let _ = File::open(&file).and_then(|file| file.set_modified(SystemTime::now()));
     Some(file)
+}
+
+/// What the names of copies begin with that are not whole yet.
+const UNFINISHED: &str = "shim-";
+/// Copies that were not used for so long are removed: no job runs longer.
+const UNUSED_MAX: Duration = Duration::from_secs(60 * 24 * 3600);
+/// A copy is written in milliseconds: what is older was left by a rank that was killed.
+const UNFINISHED_MAX: Duration = Duration::from_secs(3600);
+
+/// Whether a file is this user's alone, and holds these bytes.
+fn is_ours(file: &Path, bytes: &[u8]) -> bool {
+    let me = rustix::process::geteuid().as_raw();
+    let is_private = file.symlink_metadata().is_ok_and(|about| {
+        about.is_file()
+            && about.uid() == me
+            && about.mode() & 0o077 == 0
+            && about.nlink() == 1
+            && about.len() == bytes.len() as u64
+    });
+    is_private && std::fs::read(file).is_ok_and(|there| there == bytes)
+}
+
+/// Removes what nobody needs any more; what cannot be removed stays.
+fn tidy_up(directory: &Path) {
+    let entries = std::fs::read_dir(directory).into_iter().flatten();
+    for entry in entries.filter_map(Result::ok) {
+        let most = match entry.file_name().to_str() {
+            Some(name) if name.starts_with(UNFINISHED) => UNFINISHED_MAX,
+            _ => UNUSED_MAX,
+        };
+        let used = entry.metadata().and_then(|about| about.modified());
+        if used.is_ok_and(|used| used.elapsed().is_ok_and(|since| since > most)) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 fn write(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
@@ -181,6 +225,66 @@ mod tests {
         assert_eq!(found(&copy, &wrapped), [true, true, false, false, true]);
         assert_eq!(found(&shim, &wrapped), [true; 5]);
         assert_eq!(shim_for(&shim, &old, here), copy, "the next rank's");
+    }
+
+    /// A copy that is not what it should be is replaced, and nothing behind a link is touched.
+    #[test]
+    fn a_spoilt_copy_is_replaced() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().expect("directory");
+        let shim = library(dir.path(), "libshim.so", &["MPI_Send", "MPI_New"]);
+        let old = library(dir.path(), "libmpi.so.12", &["MPI_Send"]);
+        let copies = dir.path().join("copies");
+        std::fs::create_dir(&copies).expect("made");
+        let make = || shim_for(&shim, &old, || Some(copies.clone()));
+        let copy = make();
+        assert!(copy.starts_with(&copies));
+        let good = std::fs::read(&copy).expect("read");
+        let elsewhere = dir.path().join("elsewhere");
+        let spoil: [&dyn Fn(); 6] = [
+            &|| std::fs::write(&copy, vec![0; good.len()]).expect("zeroes of the same length"),
+            &|| std::fs::write(&copy, &good[..100]).expect("cut off"),
+            &|| std::fs::remove_file(&copy).expect("removed"),
+            &|| {
+                std::fs::rename(&copy, &elsewhere).expect("renamed");
+                std::os::unix::fs::symlink(&elsewhere, &copy).expect("linked");
+            },
+            &|| std::fs::hard_link(&copy, dir.path().join("second")).expect("a second name"),
+            &|| {
+                let open = std::fs::Permissions::from_mode(0o777);
+                std::fs::set_permissions(&copy, open).expect("open to all");
+            },
+        ];
+        for (at, spoil) in spoil.iter().enumerate() {
+            spoil();
+            assert_eq!(make(), copy, "{at}");
+            assert!(is_ours(&copy, &good), "{at}");
+        }
+        assert_eq!(
+            std::fs::read(&elsewhere).expect("read"),
+            good,
+            "not written to"
+        );
+    }
+
+    #[test]
+    fn what_nobody_has_used_for_long_goes() {
+        let dir = tempfile::tempdir().expect("directory");
+        let aged = |name: &str, age: Duration| {
+            let file = File::create(dir.path().join(name)).expect("made");
+            file.set_modified(SystemTime::now() - age).expect("aged");
+        };
+        aged("0-libshim.so", 2 * UNUSED_MAX);
+        aged("1-libshim.so", UNUSED_MAX / 2);
+        aged("shim-0", 2 * UNFINISHED_MAX);
+        aged("shim-1", UNFINISHED_MAX / 2);
+        tidy_up(dir.path());
+        let entries = std::fs::read_dir(dir.path()).expect("listed");
+        let mut left: Vec<_> = entries
+            .map(|entry| entry.expect("an entry").file_name())
+            .collect();
+        left.sort();
+        assert_eq!(left, ["1-libshim.so", "shim-1"]);
     }
 
     #[test]

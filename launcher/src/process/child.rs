@@ -55,12 +55,8 @@ pub fn start(mut command: Command, inheritance: Inheritance<'_>) -> std::io::Res
             rustix::process::kill_process(rustix::process::getpid(), Signal::KILL)?;
         }
         // In the child only: the parent's descriptors keep their flags.
-        for (list, flags) in [(&keep, 0), (&close, libc::FD_CLOEXEC)] {
-            for descriptor in list {
-                set_flags(*descriptor, flags)?;
-            }
-        }
-        Ok(())
+        keep.iter().try_for_each(|fd| set_flags(*fd, 0))?;
+        close.iter().try_for_each(|fd| close_at_exec(*fd))
     };
     // SAFETY: `prepare` runs between fork and exec. It makes system calls only: it neither
     // allocates nor takes a lock, and an error is built from a number.
@@ -78,11 +74,7 @@ pub fn start(mut command: Command, inheritance: Inheritance<'_>) -> std::io::Res
 /// When what is open cannot be told.
 pub fn inherit_nothing(command: &mut Command) -> std::io::Result<()> {
     let close = descriptors_but(&[])?;
-    let prepare = move || {
-        close
-            .iter()
-            .try_for_each(|descriptor| set_flags(*descriptor, libc::FD_CLOEXEC))
-    };
+    let prepare = move || close.iter().try_for_each(|fd| close_at_exec(*fd));
     // SAFETY: `prepare` runs between fork and exec. It makes system calls only, over a list that
     // was made before: it neither allocates nor takes a lock, and an error is built from a number.
     unsafe { command.pre_exec(prepare) };
@@ -94,6 +86,15 @@ fn set_flags(descriptor: RawFd, flags: i32) -> std::io::Result<()> {
     match unsafe { libc::fcntl(descriptor, libc::F_SETFD, flags) } {
         0.. => Ok(()),
         _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+/// Lets a descriptor go at exec. One that another thread has closed since it was listed is gone
+/// already.
+fn close_at_exec(descriptor: RawFd) -> std::io::Result<()> {
+    match set_flags(descriptor, libc::FD_CLOEXEC) {
+        Err(error) if error.raw_os_error() == Some(libc::EBADF) => Ok(()),
+        set => set,
     }
 }
 
@@ -174,9 +175,20 @@ fn descriptors_but(keep: &[RawFd]) -> std::io::Result<Vec<RawFd>> {
     Ok(open)
 }
 
-/// Takes note of a child's end, or says that it goes on.
+/// Takes note of a child's end, or says that it goes on. Its number may belong to another process
+/// afterwards.
 pub fn ended(child: Pid) -> Option<Ended> {
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+    ended_with(child, WaitIdOptions::empty())
+}
+
+/// The same, where the child keeps its number: signals that come later must not reach another
+/// process.
+pub fn ended_keeping_number(child: Pid) -> Option<Ended> {
+    ended_with(child, WaitIdOptions::NOWAIT)
+}
+
+fn ended_with(child: Pid, more: WaitIdOptions) -> Option<Ended> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | more;
     // An error means that there is no such child: nobody but us waits for it, so it cannot happen.
     let status = rustix::process::waitid(WaitId::Pid(child), options).ok()??;
     // A thread of ours may trace the child for its call stack: the kernel reports those stops here

@@ -1,6 +1,6 @@
 //! What the supervisor of a rank is given at its start.
 
-use crate::job::environment::{Environment, World};
+use crate::job::environment::{Environment, Numbers, World};
 use crate::mpi::preload::Preload;
 use crate::rank::shared_memory::{RankIdentity, StartState};
 use crate::tool::startup_barrier::StartupBarrier;
@@ -13,10 +13,8 @@ pub struct RankAssignment {
     pub identity: RankIdentity,
     /// How it begins.
     pub start_state: StartState,
-    /// Ranks of the application on this host.
-    pub on_host: u32,
-    /// Hosts of the job.
-    pub hosts: u32,
+    /// What the application is to find in its environment.
+    pub numbers: Numbers,
     /// The launcher's numbers.
     pub world: World,
     /// The environment that the launcher gave.

@@ -16,8 +16,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// The byte that accompanies the descriptor: SCM_RIGHTS needs at least one byte of data.
 const HERE: &[u8] = b"m";
-/// Length of the queue of connections: there is one rank.
-const BACKLOG: i32 = 1;
+/// Length of the queue of connections: there is one rank, but any user of the node may connect, and
+/// must not keep it out.
+const BACKLOG: i32 = 64;
+/// Connections that are looked at in one turn: no flood of them keeps the supervisor from its rank.
+const VISITORS_MAX: usize = 16;
 
 /// Where the supervisor listens.
 #[derive(Debug)]
@@ -55,30 +58,37 @@ impl FdHandover {
         &self.name
     }
 
-    /// Accepts a connection, sends the memory's descriptor over it and returns it; nothing where
-    /// there is no connection, or one of another user.
+    /// Accepts connections until one of this user comes, sends the memory's descriptor over it and
+    /// returns it; nothing where there is none.
     ///
     /// # Errors
     /// When accepting fails for good.
     pub fn answer(&self, memory: BorrowedFd<'_>) -> std::io::Result<Option<OwnedFd>> {
-        let fd = match rustix::net::accept_with(&self.fd, SocketFlags::CLOEXEC) {
-            Ok(fd) => fd,
-            Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
-        if sockopt::socket_peercred(&fd)?.uid != rustix::process::geteuid() {
-            return Ok(None);
+        for _ in 0..VISITORS_MAX {
+            let fd = match rustix::net::accept_with(&self.fd, SocketFlags::CLOEXEC) {
+                Ok(fd) => fd,
+                Err(Errno::CONNABORTED | Errno::INTR) => continue,
+                Err(Errno::AGAIN) => return Ok(None),
+                Err(error) => return Err(error.into()),
+            };
+            let is_own = sockopt::socket_peercred(&fd)
+                .is_ok_and(|peer| peer.uid == rustix::process::geteuid());
+            if is_own && give(&fd, memory) {
+                return Ok(Some(fd));
+            }
         }
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        let fds = [memory];
-        if !control.push(SendAncillaryMessage::ScmRights(&fds)) {
-            return Ok(None);
-        }
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        let given = rustix::net::sendmsg(&fd, &[IoSlice::new(HERE)], &mut control, flags);
-        Ok(given.is_ok().then_some(fd))
+        Ok(None)
     }
+}
+
+/// Sends the descriptor; false where the other side is gone.
+fn give(to: &OwnedFd, memory: BorrowedFd<'_>) -> bool {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let fds = [memory];
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    control.push(SendAncillaryMessage::ScmRights(&fds))
+        && rustix::net::sendmsg(to, &[IoSlice::new(HERE)], &mut control, flags).is_ok()
 }
 
 impl AsFd for FdHandover {
@@ -133,5 +143,41 @@ mod tests {
                 .0,
             7
         );
+    }
+
+    /// As root alone, who may become somebody else.
+    #[test]
+    fn others_get_nothing_and_keep_nobody_out() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let handover = FdHandover::listen().expect("a handover");
+        let script = format!(
+            "import os, socket, time\nos.setuid(65534)\nall = []\nfor _ in range(20):\n \
+             s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n \
+             s.connect(b'\\0' + b'{}')\n all.append(s)\nprint('connected', flush=True)\n\
+             got = sum(len(socket.recv_fds(s, 1, 1)[1]) for s in all)\nprint(got, flush=True)",
+            handover.name()
+        );
+        let mut strangers = std::process::Command::new("python3")
+            .args(["-c", &script])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("python3");
+        let said = strangers.stdout.take().expect("a pipe");
+        let mut lines = std::io::BufRead::lines(std::io::BufReader::new(said));
+        let mut line = || lines.next().expect("a line").expect("text");
+        assert_eq!(line(), "connected");
+
+        let kind = SocketType::SEQPACKET;
+        let rank = rustix::net::socket(AddressFamily::UNIX, kind, None).expect("a socket");
+        let address =
+            SocketAddrUnix::new_abstract_name(handover.name().as_bytes()).expect("an address");
+        rustix::net::connect(&rank, &address).expect("room in the queue");
+        let memory = tempfile::tempfile().expect("a file");
+        let turns = (0..4).map(|_| handover.answer(memory.as_fd()).expect("open"));
+        assert_eq!(turns.flatten().count(), 1, "the rank alone");
+        assert_eq!(line(), "0", "descriptors that others got");
+        strangers.wait().expect("ended");
     }
 }

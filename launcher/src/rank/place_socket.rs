@@ -7,6 +7,7 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
     SocketFlags, SocketType, sockopt,
 };
+use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,11 +17,15 @@ use std::time::Duration;
 /// The longest that a place may take to accept or to read: it answers within milliseconds, and the
 /// application's end must not wait for one that hangs.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// Questions that wait here while orders are taken before them; more wait in the socket.
+const QUESTIONS_MAX: usize = 64;
 
 /// A connection to the place.
 #[derive(Debug)]
 pub struct PlaceSocket {
     fd: OwnedFd,
+    /// Received, and not handed out yet.
+    questions: VecDeque<ToSupervisor>,
 }
 
 /// What one receive brought.
@@ -60,7 +65,10 @@ impl PlaceSocket {
                 "the place is another user's",
             ));
         }
-        let socket = PlaceSocket { fd };
+        let socket = PlaceSocket {
+            fd,
+            questions: VecDeque::new(),
+        };
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         let fds = [memory];
@@ -100,13 +108,42 @@ impl PlaceSocket {
         }
     }
 
-    /// Receives a message without waiting.
-    pub fn receive(&self) -> Received {
+    /// Gives the next message without waiting: an order where there is one, because a walk through
+    /// the rank's threads takes up to some tenths of a second, and a stop must not wait for those.
+    pub fn receive(&mut self) -> Received {
+        while self.questions.len() < QUESTIONS_MAX {
+            match self.receive_one() {
+                Received::Message(question) if is_question(&question) => {
+                    self.questions.push_back(question);
+                }
+                Received::Nothing => break,
+                order_or_end => return order_or_end,
+            }
+        }
+        let oldest = self.questions.pop_front();
+        oldest.map_or(Received::Nothing, Received::Message)
+    }
+
+    /// Whether there is a message that the socket does not announce.
+    pub fn has_questions(&self) -> bool {
+        !self.questions.is_empty()
+    }
+
+    fn receive_one(&self) -> Received {
         match packet::<LOCAL_BYTES_MAX>(self.fd.as_fd()) {
             Packet::Bytes(bytes) => decode(&bytes).map_or(Received::Closed, Received::Message),
             Packet::Nothing => Received::Nothing,
             Packet::Closed => Received::Closed,
         }
+    }
+}
+
+fn is_question(message: &ToSupervisor) -> bool {
+    match message {
+        ToSupervisor::Inspect { .. } | ToSupervisor::Unwind { .. } | ToSupervisor::Name { .. } => {
+            true
+        }
+        ToSupervisor::Stop { .. } | ToSupervisor::Continue { .. } | ToSupervisor::Leave => false,
     }
 }
 

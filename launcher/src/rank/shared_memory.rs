@@ -22,6 +22,18 @@ pub struct RankIdentity {
     pub place: u32,
 }
 
+impl RankIdentity {
+    /// Of a rank that finds it out in `MPI_Init`: no ranks, and the world rank in place of the
+    /// other numbers.
+    pub fn to_be_found(world: u32) -> RankIdentity {
+        RankIdentity {
+            rank: world,
+            ranks: 0,
+            place: world,
+        }
+    }
+}
+
 /// What the rank finds in it at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StartState {

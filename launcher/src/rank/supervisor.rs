@@ -4,7 +4,7 @@
 //! ```text
 //!            started ---- ends before MPI ----------------------------------+
 //!               | welcome: the shim passes on where the place listens       |
-//!            attached --- place gone: goes on unobserved -------------------+
+//!            attached --- place gone: goes on unobserved, notes its end ----+
 //!               | Stop, Continue: pauses                                    |
 //!               | the application ends                                      v
 //!            drained? ---- yes, or nobody is interested ----------------> leave
@@ -15,29 +15,27 @@
 //! It sleeps in `poll`; only a pause in force wakes it every 50 ms. No failure on our side keeps
 //! the application from running or its supervisor from leaving.
 
-use crate::job::environment::{self, Numbers};
+mod place_loss;
+mod shim;
+
+use crate::job::environment;
 use crate::mpi::library;
-use crate::output::{say, say_for_all};
+use crate::output::say_for_all;
 use crate::process::child::{self, Ended, Inheritance};
 use crate::process::signals::{Relations, Signals, asks_to_end};
 use crate::rank::assignment::RankAssignment;
 use crate::rank::fd_handover::FdHandover;
 use crate::rank::pause::{Pause, TICK};
-use crate::rank::place_socket::{Packet, PlaceSocket, Received, packet};
+use crate::rank::place_socket::{PlaceSocket, Received};
 use crate::rank::shared_memory::SharedMemory;
 use crate::tool::startup_barrier::poll_interval;
 use invivo_inspect::Names;
-use invivo_proto::channel::{ABORTING, ENV_HANDOVER, WELCOME_BYTES_MAX};
+use invivo_proto::channel::ENV_HANDOVER;
 use invivo_proto::control::local::{FromSupervisor, ToSupervisor};
-use invivo_proto::ids::Rank;
 use invivo_proto::shm::phase;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::SendFlags;
 use rustix::process::Pid;
-use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -47,6 +45,9 @@ use std::time::{Duration, Instant};
 const LINGER: Duration = Duration::from_secs(10);
 /// The same once the launcher has asked for the end: it kills soon after.
 const LINGER_ASKED: Duration = Duration::from_secs(1);
+
+/// Between two looks whether a rank without a place is in `MPI_Finalize`, which no event announces.
+const THROUGH_POLL: Duration = Duration::from_secs(1);
 
 /// What to do when the system has too little left for us.
 const TRY_WITHOUT: &str = "ask for more memory and descriptors, or run it without invivo";
@@ -59,10 +60,20 @@ pub fn supervise(assignment: &RankAssignment, started: impl FnOnce()) -> Ended {
             supervisor.run()
         }
         Err((code, why)) => {
+            let mut speaks = assignment.world.speaks();
             if let Some(barrier) = &assignment.barrier {
+                // On one node all processes see the notes. On several, rank 0 speaks for all.
+                let program = assignment.program.first();
+                let first = program.is_none_or(|program| barrier.is_first_to_fail(program));
+                if assignment.numbers.hosts == 1 {
+                    speaks = first;
+                }
                 barrier.ended(assignment.identity.rank);
             }
-            say_for_all(assignment.world.speaks(), &why);
+            say_for_all(speaks, &why);
+            if let Some(barrier) = &assignment.barrier {
+                barrier.wait_for_removal(std::os::unix::process::parent_id());
+            }
             Ended::Code(code)
         }
     }
@@ -82,6 +93,10 @@ pub(super) struct Supervisor<'a> {
     /// place.
     handover: Option<FdHandover>,
     place: Option<PlaceSocket>,
+    /// The shim has told where the place is.
+    welcomed: bool,
+    /// Since when the place is gone.
+    place_gone: Option<Instant>,
     pause: Pause,
     pub(super) names: Names,
     /// The launcher, or a user, has asked for the end.
@@ -133,15 +148,9 @@ fn start(assignment: &RankAssignment) -> Result<Supervisor<'_>, (i32, String)> {
     let descriptors = [memory.as_fd(), theirs.as_fd()];
 
     let mut command = child::command(&assignment.program);
-    let numbers = Numbers {
-        rank: assignment.identity.rank,
-        ranks: assignment.identity.ranks,
-        on_host: assignment.on_host,
-        hosts: assignment.hosts,
-    };
     for (name, value) in environment::for_application(
         &assignment.environment,
-        numbers,
+        assignment.numbers,
         &assignment.program,
         assignment.preload.as_ref(),
         &descriptors.map(|fd| fd.as_raw_fd().to_string()).join(","),
@@ -176,6 +185,8 @@ fn start(assignment: &RankAssignment) -> Result<Supervisor<'_>, (i32, String)> {
         shim: Some(ours),
         handover,
         place: None,
+        welcomed: false,
+        place_gone: None,
         pause: Pause::of(child),
         names: Names::default(),
         asked_to_end: false,
@@ -195,15 +206,18 @@ impl Supervisor<'_> {
                 self.pause
                     .in_force()
                     .then_some(TICK)
-                    .or_else(|| self.before_mpi()),
+                    .or_else(|| self.before_mpi())
+                    .or_else(|| self.place_gone.and(Some(THROUGH_POLL))),
             );
             self.note_mpi();
+            self.note_through();
             self.pause.tick(&self.memory.region());
             self.handle_events();
-            if let Some(ended) = child::ended(self.child) {
+            if let Some(ended) = child::ended_keeping_number(self.child) {
                 self.ended = Some(ended);
                 // A short program may have come and gone between two polls.
                 self.note_mpi();
+                self.note_through();
                 if let (false, Some(barrier)) = (self.in_mpi, &self.assignment.barrier) {
                     barrier.ended(self.assignment.identity.rank);
                 }
@@ -211,6 +225,8 @@ impl Supervisor<'_> {
                 if self.hold_pmi_open {
                     child::hold_pmi_open();
                 }
+                // No signal comes behind this. Who measures the job has its CPU time from us.
+                child::ended(self.child);
                 return ended;
             }
         }
@@ -260,6 +276,12 @@ impl Supervisor<'_> {
                 .map(|place| PollFd::new(place, PollFlags::IN)),
         );
 
+        let has_work = self.place.as_ref().is_some_and(PlaceSocket::has_questions);
+        let at_most = if has_work {
+            Some(Duration::ZERO)
+        } else {
+            at_most
+        };
         let timeout = at_most.and_then(|duration| Timespec::try_from(duration).ok());
         // Its result does not matter: every source is polled without waiting afterwards.
         let _ = poll(&mut fds, timeout.as_ref());
@@ -278,20 +300,6 @@ impl Supervisor<'_> {
         self.let_abort();
     }
 
-    /// Answers a shim that has lost the inherited descriptors.
-    fn answer_handover(&mut self) {
-        match self
-            .handover
-            .as_ref()
-            .map(|handover| handover.answer(self.memory.as_fd()))
-        {
-            Some(Ok(Some(shim))) => self.shim = Some(shim),
-            Some(Ok(None)) | None => {}
-            // The error would come with every poll, and keep us from sleeping.
-            Some(Err(_)) => self.handover = None,
-        }
-    }
-
     fn take_signals(&mut self) {
         while let Some(incoming) = self.signals.next() {
             if incoming.signal == libc::SIGCHLD {
@@ -308,71 +316,13 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Reads from the shim: the place's address, to which to attach, or that the rank is in
-    /// `MPI_Abort`.
-    fn read_shim(&mut self) {
-        while let Some(shim) = &self.shim {
-            match packet::<WELCOME_BYTES_MAX>(shim.as_fd()) {
-                Packet::Bytes(bytes) if bytes == ABORTING => self.abort(),
-                Packet::Bytes(bytes) if self.place.is_none() => {
-                    self.attach(&PathBuf::from(OsStr::from_bytes(&bytes)));
-                }
-                Packet::Bytes(_) => {}
-                Packet::Nothing => return,
-                // The program closed it, replaced itself, or ended.
-                Packet::Closed => self.shim = None,
-            }
-        }
-    }
-
-    /// The rank is about to call the real `MPI_Abort`: for its place it has ended now.
-    fn abort(&mut self) {
-        // The place reads the code where the rank left it.
-        self.tell(&FromSupervisor::Ended(Ended::Code(0)));
-        self.aborting = true;
-        self.let_abort();
-    }
-
-    /// Lets a rank in `MPI_Abort` go on where nothing is left to wait for: the real one ends every
-    /// process of the job, and with them the records that the place has not taken yet.
-    fn let_abort(&mut self) {
-        let waits = self.place.is_some() && !self.let_go;
-        if self.aborting && !waits {
-            self.aborting = false;
-            if let Some(shim) = &self.shim {
-                // One that is gone needs no answer.
-                let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-                let _ = rustix::net::send(shim, ABORTING, flags);
-            }
-        }
-    }
-
-    fn attach(&mut self, path: &Path) {
-        let rank = Rank(self.assignment.identity.rank);
-        let pid = self.child.as_raw_nonzero().get() as u32;
-        let hello = FromSupervisor::Attach { rank, pid };
-        match PlaceSocket::attach(path, &hello, self.memory.as_fd()) {
-            Ok(place) => self.place = Some(place),
-            // The measurement was shut down before this rank began.
-            Err(_) if path.parent().is_some_and(|dir| !dir.exists()) => {}
-            Err(error) if self.assignment.world.speaks() => {
-                say(&format!(
-                    "cannot reach the tool place at {} ({error}): no pause, no last records",
-                    path.display()
-                ));
-            }
-            // The root's coverage names how many ranks report.
-            Err(_) => {}
-        }
-    }
-
     fn read_place(&mut self) -> Option<ToSupervisor> {
-        match self.place.as_ref()?.receive() {
+        match self.place.as_mut()?.receive() {
             Received::Message(message) => Some(message),
             Received::Nothing => None,
             // A pause in force ends by itself when the gate's time is over.
             Received::Closed => {
-                self.place = None;
+                self.lose_place();
                 None
             }
         }
@@ -409,7 +359,7 @@ impl Supervisor<'_> {
     pub(super) fn offer(&mut self, message: &FromSupervisor) -> bool {
         let offered = self.place.as_ref().map(|place| place.offer(message));
         if let Some(Err(_)) = offered {
-            self.place = None;
+            self.lose_place();
         }
         matches!(offered, Some(Ok(true)))
     }
@@ -420,7 +370,7 @@ impl Supervisor<'_> {
             .as_ref()
             .is_some_and(|place| place.send(message).is_err())
         {
-            self.place = None;
+            self.lose_place();
         }
     }
 

@@ -5,17 +5,25 @@ use crate::job::job_id::Job;
 use crate::job::job_options::JobOptions;
 use crate::mpi::library::Library;
 use crate::tool::startup_barrier::StartupBarrier;
-use invivo_tbon::layout::Layout;
+use invivo_tbon::layout::Plan;
 
 /// What the root's supervisor has to do.
 #[derive(Debug)]
 pub struct RootAssignment {
-    /// Roles and positions of all processes.
-    pub layout: Layout,
+    /// What is known of the tree.
+    pub plan: Plan,
+    /// Ranks of the place that has most, as far as that is known.
+    pub ranks_per_place: u32,
+    /// No rank of the application has this number.
+    pub ranks_max: u32,
+    /// The job has no other tool process.
+    pub is_alone: bool,
     /// The installation.
     pub artefacts: Artefacts,
     /// The MPI that the program will load, as far as that can be told before.
     pub library: Library,
+    /// The program is of another MPI than the launcher, which has been said: it runs unobserved.
+    pub foreign: bool,
     /// The job.
     pub job: Job,
     /// How to wait for the application; nothing where it cannot be told.

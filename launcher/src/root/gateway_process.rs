@@ -2,6 +2,7 @@
 
 use crate::process::child::{self, Ended, Inheritance};
 use crate::tool::command::tool;
+use invivo_jobdir::Connect;
 use nix::sys::signal::SigSet;
 use rustix::process::{Pid, Signal};
 use std::path::PathBuf;
@@ -15,6 +16,10 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from
 const HEALTHY: Duration = Duration::from_secs(10);
 /// How long it may take to close its connections when the job ends.
 const FAREWELL: Duration = Duration::from_millis(300);
+/// How long it may take until it listens on TCP, or is known not to: names have to be resolved.
+const LISTENS: Duration = Duration::from_secs(30);
+/// Between two looks for that.
+const LISTENS_POLL: Duration = Duration::from_millis(200);
 
 /// A gateway's command line and surroundings.
 #[derive(Clone, Debug)]
@@ -41,6 +46,8 @@ pub struct Gateway {
     settings: Settings,
     state: State,
     failures: u32,
+    /// It was asked to listen on TCP, and until then it is awaited whether it does.
+    listens_by: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -52,12 +59,14 @@ enum State {
 impl Gateway {
     /// Starts it.
     pub fn start(settings: Settings) -> Gateway {
+        let is_to_listen = settings.listen.is_some();
         let mut gateway = Gateway {
             settings,
             state: State::Waiting {
                 until: Instant::now(),
             },
             failures: 0,
+            listens_by: is_to_listen.then(|| Instant::now() + LISTENS),
         };
         gateway.poll();
         gateway
@@ -65,10 +74,30 @@ impl Gateway {
 
     /// When it has to be polled even if no signal comes.
     pub fn due(&self) -> Option<Instant> {
-        match self.state {
+        let start = match self.state {
             State::Running { .. } => None,
             State::Waiting { until } => Some(until),
+        };
+        let look = self.listens_by.map(|_| Instant::now() + LISTENS_POLL);
+        start.into_iter().chain(look).min()
+    }
+
+    /// Why it does not listen on TCP although it was asked to: said once.
+    pub fn trouble(&mut self) -> Option<String> {
+        let until = self.listens_by?;
+        let connect = Connect::read(&self.settings.connect).ok();
+        let is_settled = |connect: &Connect| connect.url.is_some() || connect.tls_trouble.is_some();
+        if !connect.as_ref().is_some_and(is_settled) && Instant::now() < until {
+            return None;
         }
+        self.listens_by = None;
+        connect.filter(|connect| connect.url.is_none()).map(|connect| {
+            let address = self.settings.listen.as_deref().unwrap_or_default();
+            let why = connect.tls_trouble.as_deref().unwrap_or("nobody knows why");
+            format!(
+                "the job does not listen on {address} ({why}); it can be reached on this host only"
+            )
+        })
     }
 
     /// Starts it again when it has ended and its pause is over.

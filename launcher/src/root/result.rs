@@ -14,7 +14,7 @@ use std::time::Instant;
 
 impl Root<'_> {
     pub(super) fn take_result(&mut self) {
-        let ranks = self.assignment.layout.app();
+        let ranks = self.assignment.ranks_max;
         let progress = loop {
             match self.message.as_mut().map(FinalMessage::take) {
                 Some(Progress::Page(page)) => self.last.add(&page, ranks),

@@ -7,11 +7,13 @@ use crate::process::poll::is_readable;
 use crate::process::signals::{Relations, Signals, asks_to_end, for_tools};
 use crate::root::assignment::RootAssignment;
 use crate::root::cleanup::Cleanup;
+use crate::root::end_without_node::{EndWithoutNode, POLL as END_POLL};
 use crate::root::final_message::FinalMessage;
 use crate::root::gateway_process::how;
 use crate::root::last_seconds::LastSeconds;
 use crate::root::publication::{Publication, link};
 use crate::tool::command::{loaded, tool_on};
+use crate::tool::processors;
 use crate::tool::startup_barrier::{Stage, StartupBarrier, poll_interval};
 use crate::tool::test_hooks;
 use invivo_proto::control::analyses::AnalysesStatus;
@@ -60,6 +62,7 @@ pub fn supervise(assignment: &RootAssignment, signals: Signals) -> Result<Ended,
         analyses: AnalysesStatus::default(),
         launcher_gone: None,
         node_lost: None,
+        end_without_node: None,
         signals,
         dir,
     };
@@ -113,6 +116,8 @@ pub(super) struct Root<'a> {
     pub(super) launcher_gone: Option<Instant>,
     /// Since when the analysis node is gone and the job is not.
     pub(super) node_lost: Option<Instant>,
+    /// The job's end, where nobody else ends it.
+    pub(super) end_without_node: Option<EndWithoutNode>,
     /// The sockets' directory.
     pub(super) dir: PathBuf,
 }
@@ -134,7 +139,7 @@ const UNOBSERVED: Duration = Duration::from_secs(30);
 impl Root<'_> {
     fn start_node(&mut self) -> Result<(), String> {
         let RootAssignment {
-            layout,
+            plan,
             library,
             barrier,
             artefacts,
@@ -143,16 +148,18 @@ impl Root<'_> {
             ..
         } = self.assignment;
         let cannot =
-            |error: &dyn std::fmt::Display| format!("cannot start the analysis node: {error}");
+            |error: &dyn std::fmt::Display| format!("cannot start the tool process: {error}");
         let (message, theirs) = FinalMessage::pair().map_err(|error| cannot(&error))?;
         let job = self
             .publication
             .as_ref()
             .map_or(job, |publication| &publication.job);
         let library = loaded(barrier.as_ref(), library.clone());
-        let mut command = Command::new(artefacts.analysis_node(library.family));
+        let mut command = Command::new(artefacts.tool_process(library.family));
+        // For the sockets of a tool place, which may be in the same process.
+        command.arg("--runtime-dir").arg(&self.dir);
         command.arg("--family").arg(library.family.name());
-        command.arg("--layout").arg(layout.to_string());
+        command.arg("--layout").arg(plan.to_string());
         command.arg("--job").arg(&job.id);
         command.arg("--link").arg(link(&self.dir));
         command
@@ -163,7 +170,7 @@ impl Root<'_> {
             ("--buffer-bytes", config.buffer.0),
             (
                 "--budget-bytes",
-                config.budget_bytes(layout.ranks_per_place()),
+                config.budget_bytes(self.assignment.ranks_per_place),
             ),
             ("--hold-ns", options.hold_lease_ns()),
             ("--watchdog-ns", options.watchdog_ns()),
@@ -174,7 +181,8 @@ impl Root<'_> {
         command.arg("--recording").arg(options.recording.text());
         command.arg("--strategy").arg(config.strategy.to_string());
         command.arg("--analyses").arg(config.analyses.to_string());
-        test_hooks::add(&mut command, "root");
+        test_hooks::add(&mut command);
+        processors::step_aside(job.launcher(), barrier.as_ref());
         tool_on(&mut command, &library).stdin(Stdio::null());
         let inheritance = Inheritance {
             mask: for_tools(self.signals.mask_before),
@@ -198,6 +206,9 @@ impl Root<'_> {
             self.take_result();
             if let Some(publication) = &mut self.publication {
                 publication.gateway.poll();
+                if let Some(why) = publication.gateway.trouble() {
+                    self.tell(&why);
+                }
             }
 
             match self.barrier.as_ref().map(|(barrier, _)| barrier.stage()) {
@@ -207,11 +218,16 @@ impl Root<'_> {
                 }
                 // The others leave before us: the directory with their notes is ours to remove.
                 Some(Stage::Over) => {
+                    let mut started = true;
                     if let Some((barrier, _)) = self.barrier.take() {
+                        started = !barrier.has_failed();
                         let parent = self.relations.parent as u32;
                         barrier.wait_for_tools(self.assignment.others_here, parent);
                     }
-                    self.tell("the program ended without calling MPI: nothing was observed");
+                    // It has called another one's MPI, or could not be started, which was said.
+                    if started && !self.assignment.foreign {
+                        self.tell("the program ended without calling MPI: nothing was observed");
+                    }
                     return Ok(Ended::Code(0));
                 }
                 Some(Stage::Waiting) | None => {}
@@ -224,6 +240,10 @@ impl Root<'_> {
                 if let Some(status) = self.node_ended(ended) {
                     return Ok(status);
                 }
+            } else if let Some(end) = &mut self.end_without_node
+                && let Some(status) = end.status()
+            {
+                return Ok(status);
             } else if self.may_leave() {
                 if let Some(node) = self.node {
                     child::end(node);
@@ -261,15 +281,34 @@ impl Root<'_> {
             (None, ended) if !self.has_begun() => {
                 let how = how(ended);
                 self.tell(&format!(
-                    "the analysis node ended {how} before MPI_Init was complete, and the job with \
+                    "the tool process ended {how} before MPI_Init was complete, and the job with \
                      it"
                 ));
                 Some(ended)
             }
+            // No tool place is left that would end the job: `MPI_Finalize` waits for ever.
+            (None, ended) if self.assignment.is_alone => {
+                let how = how(ended);
+                let Some(barrier) = self.assignment.barrier.clone() else {
+                    self.tell(&format!(
+                        "the tool process ended {how}, and the job with it"
+                    ));
+                    return Some(ended);
+                };
+                self.tell(&format!(
+                    "the tool process ended {how}: the application runs on, unobserved; once all \
+                     ranks are in MPI_Finalize, which would wait for ever, the job ends as failed"
+                ));
+                // The ranks' notes are in the directory: it stays.
+                self.unpublish();
+                self.node_lost = Some(Instant::now());
+                self.end_without_node = Some(EndWithoutNode::new(barrier, ended));
+                None
+            }
             (None, ended) => {
                 let how = how(ended);
                 self.tell(&format!(
-                    "the analysis node ended {how}: the application runs on, unobserved"
+                    "the root ended {how}: the application runs on, unobserved"
                 ));
                 // No query can be answered any more, so the job is taken off the list. But we stay:
                 // the launcher would take the end of one process for a failure and end the job.
@@ -312,6 +351,7 @@ impl Root<'_> {
                 .map(|since| LINGER.saturating_sub(since.elapsed())),
             self.left_early
                 .map(|since| FORSAKEN.saturating_sub(since.elapsed())),
+            self.end_without_node.as_ref().map(|_| END_POLL),
             self.node_lost
                 .filter(|_| self.asked_to_end)
                 .map(|since| UNOBSERVED.saturating_sub(since.elapsed())),

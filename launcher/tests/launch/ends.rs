@@ -153,3 +153,16 @@ fn a_program_without_mpi_ends_the_job_and_is_named() {
         assert!(stage.jobs().is_empty() && stage.sockets().is_empty());
     }
 }
+
+#[test]
+fn a_job_that_cannot_listen_says_so() {
+    for launcher in LAUNCHERS.iter().filter(|launcher| launcher.installed()) {
+        let stage = Stage::new();
+        stage.gateway_cannot_listen("no such address here");
+        let script = format!("{}; sleep 2; touch stop", in_mpi());
+        let output = stage.run_with(launcher, TOTAL, &["--listen", "192.0.2.1:0"], &script);
+        let text = String::from_utf8_lossy(&output.stderr);
+        let told = "invivo: the job does not listen on 192.0.2.1:0 (no such address here)";
+        assert_eq!(text.matches(told).count(), 1, "{text}");
+    }
+}

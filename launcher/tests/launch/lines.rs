@@ -7,6 +7,8 @@ fn run_is_the_launcher_with_the_extra_ranks() {
     for launcher in LAUNCHERS.iter().filter(|launcher| launcher.installed()) {
         let stage = Stage::new();
         let mut command = stage.invivo();
+        // As users have it.
+        command.env_remove("INVIVO_FAN_IN");
         command
             .args(["run", "--dry-run", "--"])
             .arg(launcher.name)
@@ -17,7 +19,7 @@ fn run_is_the_launcher_with_the_extra_ranks() {
         assert_eq!(
             line,
             format!(
-                "{} -n 5 {} exec --no-config -- ./app 'a b'\n",
+                "{} -n 4 {} exec --no-config -- ./app 'a b'\n",
                 launcher.name,
                 invivo.display()
             )
@@ -81,5 +83,23 @@ fn without_a_launcher_it_says_what_to_type() {
             .lines()
             .filter(|line| line.contains("type: invivo run -- mpiexec -n 4 ./app"));
         assert_eq!(told.count(), 1, "one sentence per job: {text}");
+    }
+}
+
+/// Each program of a line that cannot be started is named, once.
+#[test]
+fn the_program_that_cannot_be_started_is_named() {
+    for launcher in LAUNCHERS.iter().filter(|launcher| launcher.installed()) {
+        let stage = Stage::new();
+        let mut command = stage.invivo();
+        let output = command
+            .args(["run", "--quiet", "--", launcher.name])
+            .args(launcher.options)
+            .args(["-n", "1", "sleep", "1", ":", "-n", "2", "./missing"])
+            .output()
+            .expect("ended");
+        let text = String::from_utf8_lossy(&output.stderr);
+        let named = text.matches("invivo: cannot start ./missing: no such program");
+        assert_eq!(named.count(), 1, "{}: {text}", launcher.name);
     }
 }

@@ -83,14 +83,19 @@ impl Stage {
                 .arg(shim)
                 .status();
             assert!(compiled.expect("a C compiler").success());
-            stage.script(&format!("{lib}/tool-place"), "exit 0");
+            // The root is given where the gateway finds it.
             stage.script(
-                &format!("{lib}/analysis-node"),
-                // As behind MPI_Init, it is there for the gateway.
-                "trap '' TERM; until [ \"$1\" = --link ]; do shift; done; : > \"$2\"; \
-                 echo $$ > node.pid; until [ -e stop ]; do sleep 0.05; done",
+                &format!("{lib}/tool-process"),
+                "case \" $* \" in *\" --link \"*) . ./root;; *) . ./place;; esac",
             );
         }
+        stage.script("place", "exit 0");
+        stage.script(
+            "root",
+            // As behind MPI_Init, it is there for the gateway.
+            "trap '' TERM; until [ \"$1\" = --link ]; do shift; done; : > \"$2\"; \
+             echo $$ > node.pid; until [ -e stop ]; do sleep 0.05; done",
+        );
         stage
     }
 
@@ -155,18 +160,25 @@ impl Stage {
             "while [ $# -gt 0 ]; do [ \"$1\" = --report-fd ] && fd=$2; shift; done
             cat final.bin >&$fd; read -t 20 -u $fd; exec {{fd}}>&-; {then}"
         );
-        for family in ["ompi", "mpich"] {
-            self.script(&format!("lib/invivo/{family}/analysis-node"), &text);
-        }
+        self.script("root", &text);
+    }
+
+    /// From now on the gateway cannot listen on TCP.
+    pub fn gateway_cannot_listen(&self, why: &str) {
+        self.script(
+            "bin/ui-gateway",
+            &format!(
+                "until [ \"$1\" = --connect ]; do shift; done; \
+                 sed -i 's/^{{/{{\"tls_trouble\":\"{why}\",/' \"$2\"; exec sleep 60"
+            ),
+        );
     }
 
     /// From now on tool places write down how they were started, and end when there is a file
     /// `stop`.
     pub fn tool_places_tell(&self) {
-        for family in ["ompi", "mpich"] {
-            let text = "echo \"$*\" > place.arguments; until [ -e stop ]; do sleep 0.05; done";
-            self.script(&format!("lib/invivo/{family}/tool-place"), text);
-        }
+        let text = "echo \"$*\" > place.arguments; until [ -e stop ]; do sleep 0.05; done";
+        self.script("place", text);
     }
 
     fn surroundings<'a>(&self, command: &'a mut Command) -> &'a mut Command {
@@ -174,6 +186,8 @@ impl Stage {
             .current_dir(self.dir.path())
             .env("XDG_STATE_HOME", self.path("state"))
             .env("XDG_RUNTIME_DIR", self.path("run"))
+            // A process for each role: the scripts that stand for them are one for each.
+            .env("INVIVO_FAN_IN", "64")
             .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
             .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
             .stdin(Stdio::null())

@@ -45,7 +45,7 @@ impl Buffer {
         pass: &Pass,
         attributes: Attributes,
     ) -> Stored {
-        let iteration = self.iteration;
+        let marks = self.marks();
         let item = Item {
             level,
             class: EventClass::Region,
@@ -54,7 +54,7 @@ impl Buffer {
         };
 
         self.store_in_new_bin(&item, &|writer, bin| {
-            let record = || region_record(pass, attributes, iteration);
+            let record = || region_record(pass, attributes, marks);
             writer.timed(bin, EventClass::Region, record, &[])
         })
     }
@@ -92,8 +92,8 @@ impl Buffer {
         parts: &[Part],
         attributes: Attributes,
     ) -> Stored {
-        let iteration = self.iteration;
-        let record = || call_record(call, attributes, iteration);
+        let marks = self.marks();
+        let record = || call_record(call, attributes, marks);
         self.last = Last::Gone;
         let item = Item {
             level,

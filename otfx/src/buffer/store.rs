@@ -1,7 +1,7 @@
 //! Stores a record in its level's open bin: the path that nearly every record takes.
 
 use super::{Buffer, Item, KEPT, Last, Stored, first_posted};
-use crate::encoding::{Key, METRIC, REGION, SAMPLE};
+use crate::encoding::{Key, METRIC, Marks, REGION, SAMPLE};
 use crate::event::{
     Attributes, EventClass, Metric, OPAQUE_BYTES_MAX, Opaque, Pass, Sample, Traits, VALUES_MAX,
 };
@@ -35,8 +35,8 @@ impl Buffer {
             summaries.record(call.duration, call.facts.bytes_out);
         }
 
-        let iteration = self.iteration;
-        let record = move || call_record(call, attributes, iteration);
+        let marks = self.marks();
+        let record = move || call_record(call, attributes, marks);
         // The writer tries without measuring; where the record does not fit, the bin is closed and
         // the slow path writes it again.
         let Level { open, writer, .. } = &mut self.levels[level];
@@ -62,8 +62,8 @@ impl Buffer {
         };
 
         let level = self.begin_storing_no_call(&traits);
-        let iteration = self.iteration;
-        let record = move || region_record(pass, attributes, iteration);
+        let marks = self.marks();
+        let record = move || region_record(pass, attributes, marks);
         let Level { open, writer, .. } = &mut self.levels[level];
         if let Some(bin) = *open
             && writer.timed(self.arena.bin_mut(bin), EventClass::Region, record, &[])
@@ -162,6 +162,15 @@ impl Buffer {
         }
     }
 
+    /// What marks say of a record that comes now.
+    #[inline(always)]
+    pub(super) fn marks(&self) -> Marks {
+        Marks {
+            iteration: self.iteration,
+            occupant: self.occupant,
+        }
+    }
+
     /// Counts a record and finds its level.
     #[inline(always)]
     fn begin_storing(&mut self, traits: &Traits) -> usize {
@@ -198,7 +207,7 @@ impl Buffer {
             second: ordinal,
             ordinal: None,
             request: None,
-            iteration: self.iteration,
+            marks: self.marks(),
             clipped: false,
         };
 
@@ -224,27 +233,27 @@ impl Buffer {
 }
 
 #[inline(always)]
-pub(super) fn call_record(call: &Call, attributes: Attributes, iteration: u64) -> (Key, Body) {
+pub(super) fn call_record(call: &Call, attributes: Attributes, marks: Marks) -> (Key, Body) {
     let kind = call.facts.kind;
     let body = Body {
         end: call.end,
         second: call.duration,
         ordinal: kind.has_ordinal().then_some(call.ordinal),
         request: kind.posts().then_some(call.request),
-        iteration,
+        marks,
         clipped: attributes.clipped,
     };
     (Key::of(&call.facts, attributes.depth), body)
 }
 
 #[inline(always)]
-pub(super) fn region_record(pass: &Pass, attributes: Attributes, iteration: u64) -> (Key, Body) {
+pub(super) fn region_record(pass: &Pass, attributes: Attributes, marks: Marks) -> (Key, Body) {
     let body = Body {
         end: pass.end,
         second: pass.duration,
         ordinal: None,
         request: None,
-        iteration,
+        marks,
         clipped: attributes.clipped,
     };
     (Key::new(REGION, pass.region.0, 0, attributes.depth), body)

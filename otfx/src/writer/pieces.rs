@@ -1,8 +1,8 @@
 //! Encodes the pieces of a record: heads, parts, values, numbers. The writer decides where they go.
 
 use crate::encoding::{
-    CLIPPED, Context, EXTENDED, GAP, HEAD_MAX, ITERATION, Key, LITERAL, OVERLAP, PART_MAX,
-    PARTS_BELOW, VALUES_BYTES_MAX, WIDE, bytes_of,
+    CLIPPED, Context, EXTENDED, GAP, HEAD_MAX, ITERATION, Key, LITERAL, Marks, OCCUPANT, OVERLAP,
+    PART_MAX, PARTS_BELOW, VALUES_BYTES_MAX, WIDE, bytes_of,
 };
 use invivo_proto::record::Part;
 use invivo_proto::varint::zigzag;
@@ -18,8 +18,7 @@ pub(crate) struct Body {
     pub ordinal: Option<u64>,
     /// The number of the request that it posts.
     pub request: Option<u64>,
-    /// The iteration that it ends in.
-    pub iteration: u64,
+    pub marks: Marks,
     pub clipped: bool,
 }
 
@@ -35,9 +34,9 @@ pub fn head(
     parts: usize,
 ) -> usize {
     let mut at = 0;
-    if body.iteration != context.iteration {
+    if body.marks != context.marks {
         // Marks come first: they set the state for all records behind them.
-        at = iteration(context, out, body.iteration);
+        at = marks(context, out, body.marks);
     }
 
     if (first | body.second) >> 56 != 0 {
@@ -149,10 +148,18 @@ pub fn values(context: &mut Context, out: &mut [u8; VALUES_BYTES_MAX], values: &
 }
 
 #[cold]
-fn iteration(context: &mut Context, out: &mut [u8; HEAD_MAX], iteration: u64) -> usize {
-    out[0] = ITERATION;
-    context.iteration = iteration;
-    put_varint(out, 1, iteration)
+fn marks(context: &mut Context, out: &mut [u8; HEAD_MAX], marks: Marks) -> usize {
+    let before = core::mem::replace(&mut context.marks, marks);
+    let mut at = 0;
+    if marks.iteration != before.iteration {
+        out[at] = ITERATION;
+        at = put_varint(out, at + 1, marks.iteration);
+    }
+    if marks.occupant != before.occupant {
+        out[at] = OCCUPANT;
+        at = put_varint(out, at + 1, marks.occupant.into());
+    }
+    at
 }
 
 /// Token, kind, which fields are not zero, region, these fields.

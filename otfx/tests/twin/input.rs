@@ -42,6 +42,8 @@ pub enum Op {
     Gap(u64),
     BeginIteration,
     EndIteration,
+    /// Another thread has the location.
+    Occupant(u32),
     Reset,
     /// One of the strategies, by its number.
     Strategy(usize),
@@ -284,6 +286,7 @@ pub fn ops(strategies: usize) -> impl Strategy<Value = Vec<Op>> {
         1 => (1u64..100).prop_map(Op::Gap),
         3 => Just(Op::BeginIteration),
         1 => Just(Op::EndIteration),
+        2 => any::<u32>().prop_map(Op::Occupant),
         1 => Just(Op::Reset),
         2 => (0..strategies).prop_map(Op::Strategy),
         2 => Just(Op::Freeze),

@@ -55,6 +55,7 @@ pub struct Naive {
     pub reductions: u64,
     last: Last,
     pub iteration: u64,
+    pub occupant: u32,
     iterations: u64,
     pub halvings: u32,
     pub dropped_at: Option<u64>,
@@ -77,6 +78,7 @@ impl Naive {
             reductions: 0,
             last: Last::Gone,
             iteration: 0,
+            occupant: 0,
             iterations: 0,
             halvings: 0,
             dropped_at: None,
@@ -86,7 +88,7 @@ impl Naive {
         }
     }
 
-    /// Stores a record, given as it would be read back but for its end and its iteration.
+    /// Stores a record, given as it would be read back but for its end and its marks.
     pub fn store(
         &mut self,
         mut contents: Contents,
@@ -102,6 +104,7 @@ impl Naive {
         }
         if !matches!(contents.head, Head::Opaque { .. }) {
             contents.iteration = self.iteration;
+            contents.occupant = self.occupant;
         }
         let attributes = Attributes {
             depth: contents.depth,

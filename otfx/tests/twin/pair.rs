@@ -192,6 +192,10 @@ impl Pair {
                 self.buffer.end_iteration(self.input.time(0));
                 self.naive.iteration = 0;
             }
+            Op::Occupant(occupant) => {
+                self.buffer.begin_occupant(*occupant);
+                self.naive.occupant = *occupant;
+            }
             Op::Reset => {
                 self.buffer.reset();
                 self.naive.reset();

@@ -16,6 +16,7 @@ pub struct Measure {
     ordinal: u64,
     sample: u64,
     iteration: u64,
+    occupant: u32,
     values: Vec<u64>,
     slots: BTreeMap<u64, Key>,
 }
@@ -68,6 +69,7 @@ impl Measure {
             ordinal: 0,
             sample: 0,
             iteration: 0,
+            occupant: 0,
             values: vec![0; 64],
             slots: BTreeMap::new(),
         }
@@ -158,14 +160,14 @@ impl Measure {
         } else {
             since
         };
-        self.head(contents.iteration, facts, first, duration);
+        self.head(contents, facts, first, duration);
         self.used += usize::from(third) + extra;
     }
 
     fn reading(&mut self, contents: &Contents, facts: Key, time: u64, step: u64) {
         let since = time.saturating_sub(self.time);
         self.time += since;
-        self.head(contents.iteration, facts, since, step);
+        self.head(contents, facts, since, step);
         self.used += contents.values.len().div_ceil(2);
         for (value, before) in contents.values.iter().zip(&mut self.values) {
             self.used += bytes(zigzag(value.wrapping_sub(*before)));
@@ -173,10 +175,14 @@ impl Measure {
         }
     }
 
-    fn head(&mut self, iteration: u64, facts: Key, first: u64, second: u64) {
-        if iteration != self.iteration {
-            self.used += 1 + leb(iteration);
-            self.iteration = iteration;
+    fn head(&mut self, contents: &Contents, facts: Key, first: u64, second: u64) {
+        if contents.iteration != self.iteration {
+            self.used += 1 + leb(contents.iteration);
+            self.iteration = contents.iteration;
+        }
+        if contents.occupant != self.occupant {
+            self.used += 1 + leb(contents.occupant.into());
+            self.occupant = contents.occupant;
         }
         if first >= 1 << 56 || second >= 1 << 56 {
             self.used += 3;

@@ -1,25 +1,47 @@
-//! Makes the generated code of `proto/grpc` from `proto/gateway.proto`; `cargo xtask generate` runs
-//! it.
+//! Makes the generated code of `proto/grpc` from `proto/gateway.proto`, and the manual's tables of
+//! its messages; `cargo xtask generate` runs it.
 //!
 //! A program of its own, for `proto/grpc` itself may not compile between a change of the interface
 //! and the new code. No `protoc`: protox makes the descriptors, tonic-prost-build the code.
 
+mod messages_page;
+
 use prost::Message;
+use prost_types::FileDescriptorSet;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
 const HEAD: &str = "// Made by `cargo xtask generate` from proto/gateway.proto. Do not edit.";
 const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../grpc/src/generated");
+/// The page of the manual that lists the messages.
+const PAGE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../docs/manual/reference/json.md"
+);
 
 fn main() -> Result<(), Box<dyn Error>> {
-    generate(Path::new(RESULTS))
+    generate(Path::new(RESULTS))?;
+    std::fs::write(PAGE, page(&std::fs::read_to_string(PAGE)?)?)?;
+    Ok(())
+}
+
+/// The descriptors of the interface, with comments.
+fn descriptors() -> Result<FileDescriptorSet, protox::Error> {
+    let proto = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    protox::compile([proto.join("gateway.proto")], [proto])
+}
+
+/// The page with its tables made anew.
+fn page(old: &str) -> Result<String, Box<dyn Error>> {
+    let descriptors = descriptors()?;
+    let file = descriptors.file.last().ok_or("no file")?;
+    Ok(messages_page::renewed(old, file).ok_or("the page of messages has lost its marks")?)
 }
 
 /// Writes `invivo.v1.rs` (messages, client, server) and `gateway.bin` (descriptors, for
 /// reflection).
 fn generate(out: &Path) -> Result<(), Box<dyn Error>> {
-    let proto = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
-    let descriptors = protox::compile([proto.join("gateway.proto")], [proto])?;
+    let descriptors = descriptors()?;
     std::fs::write(out.join("gateway.bin"), descriptors.encode_to_vec())?;
 
     // A reader of messages needs neither client nor server.
@@ -57,5 +79,14 @@ mod tests {
                 "{file} is not what gateway.proto makes: run `cargo xtask generate` and commit it"
             );
         }
+    }
+
+    #[test]
+    fn the_page_lists_the_interfaces_messages() {
+        let committed = std::fs::read_to_string(PAGE).unwrap();
+        assert!(
+            committed == page(&committed).unwrap(),
+            "{PAGE} is not what gateway.proto makes: run `cargo xtask generate` and commit it"
+        );
     }
 }

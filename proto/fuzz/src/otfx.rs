@@ -27,6 +27,7 @@ pub fn bin(data: &[u8]) {
     let mut buffer =
         Buffer::new(BUFFER_BYTES, Strategy::flight_recorder()).expect("a mebibyte is enough");
     for contents in &read {
+        buffer.begin_occupant(contents.occupant);
         assert!(store(&mut buffer, contents), "{contents:?} was not kept");
     }
     let mut reader = buffer.read();

@@ -25,10 +25,15 @@ pub enum Way {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("the address {url:?} in connect.json cannot be used: {source}")]
-pub struct NoChannel {
-    url: String,
-    source: tonic::transport::Error,
+pub enum NoChannel {
+    #[error("the address {url:?} in connect.json cannot be used: {source}")]
+    Unusable {
+        url: String,
+        source: tonic::transport::Error,
+    },
+    /// The token would be readable on the network, and go to whoever listens.
+    #[error("the address {url:?} in connect.json has no TLS: it must begin with https://")]
+    Exposed { url: String },
 }
 
 impl Way {
@@ -73,13 +78,32 @@ fn unix(socket: &Path) -> Channel {
     let socket = socket.to_owned();
     let connector = tower::service_fn(move |_: Uri| {
         let socket = socket.clone();
-        async move { UnixStream::connect(socket).await.map(TokioIo::new) }
+        async move { connect_to_own(&socket).await.map(TokioIo::new) }
     });
     // The address only fills the authority of the calls: the connector knows the socket.
     Endpoint::from_static("http://localhost").connect_with_connector_lazy(connector)
 }
 
+/// Connects to a socket that this user listens on: a token must not be shown to anybody else, who
+/// may have put a socket in the place of the gateway's.
+async fn connect_to_own(socket: &Path) -> std::io::Result<UnixStream> {
+    let stream = UnixStream::connect(socket).await?;
+    let listener = stream.peer_cred()?.uid();
+    if listener == rustix::process::geteuid().as_raw() {
+        return Ok(stream);
+    }
+    Err(std::io::Error::new(
+        std::io::ErrorKind::PermissionDenied,
+        format!("another user (uid {listener}) listens there"),
+    ))
+}
+
 fn tls(url: &str, authority: &str) -> Result<Channel, NoChannel> {
+    if !url.starts_with("https://") {
+        return Err(NoChannel::Exposed {
+            url: url.to_owned(),
+        });
+    }
     // The job's own authority alone: the system's would let any of its certificates pose as the
     // gateway.
     let trust = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(authority));
@@ -92,7 +116,7 @@ fn tls(url: &str, authority: &str) -> Result<Channel, NoChannel> {
             .tls_config(trust)
     });
 
-    let endpoint = endpoint.map_err(|source| NoChannel {
+    let endpoint = endpoint.map_err(|source| NoChannel::Unusable {
         url: url.to_owned(),
         source,
     })?;
@@ -132,10 +156,46 @@ mod tests {
         assert!(matches!(Way::to(&connect(dir.path())), Way::Tls { .. }));
     }
 
+    /// As root alone, who may become somebody else.
+    #[tokio::test]
+    async fn a_socket_of_another_user_gets_no_token() {
+        let dir = tempfile::tempdir().expect("directory");
+        let socket = dir.path().join("gateway.sock");
+        let listener = std::os::unix::net::UnixListener::bind(&socket).expect("bound");
+        connect_to_own(&socket).await.expect("our own");
+        drop(listener);
+        std::fs::remove_file(&socket).expect("removed");
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        std::fs::set_permissions(dir.path(), open).expect("open to all");
+        let script = format!(
+            "import os, socket; os.setuid(65534); s = socket.socket(socket.AF_UNIX); \
+             s.bind({socket:?}); s.listen(); s.accept()[0].recv(1)"
+        );
+        let mut stranger = std::process::Command::new("python3")
+            .args(["-c", &script])
+            .spawn()
+            .expect("python3");
+        let since = std::time::Instant::now();
+        let error = loop {
+            match connect_to_own(&socket).await {
+                Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => break error,
+                other => assert!(since.elapsed() < CONNECT_TIME_MAX, "{other:?}"),
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        };
+        assert!(error.to_string().contains("65534"), "{error}");
+        stranger.wait().expect("ended");
+    }
+
     #[tokio::test]
     async fn what_is_no_address_or_no_certificate_is_refused() {
         for (url, authority) in [
             ("not a url", ""),
+            ("http://node17:1", ""),
+            ("https://not a url", ""),
             ("https://node17:1", "-----BEGIN CERTIFICATE-----\nx"),
         ] {
             let way = Way::Tls {

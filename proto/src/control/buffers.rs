@@ -301,6 +301,8 @@ pub struct Row {
     pub parts: Vec<RowPart>,
     /// Parts that the page has no room for.
     pub parts_left_out: u32,
+    /// Which of the location's threads, one after the other, made it; 0 also of a rest.
+    pub occupant: u32,
 }
 
 /// One sample.

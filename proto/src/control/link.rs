@@ -87,7 +87,7 @@ pub struct JobDescription {
     pub ranks: u32,
     /// Tool places.
     pub places: u32,
-    /// Analysis nodes, the root included.
+    /// Processes that are analysis nodes, the root included; none where tool places are all of it.
     pub nodes: u32,
     /// `ompi` or `mpich`.
     pub family: String,

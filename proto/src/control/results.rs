@@ -265,9 +265,9 @@ pub struct RankStatus {
     pub region: RegionId,
     /// For how long, in ns.
     pub since_ns: u64,
-    /// Calls entered so far.
+    /// Calls entered since the last reset.
     pub entered: u64,
-    /// Time in MPI so far but for initialisation, in ns.
+    /// Time in MPI since then but for initialisation, in ns.
     pub mpi_ns: u64,
 }
 
@@ -276,7 +276,8 @@ pub struct RankStatus {
 pub struct JobStatus {
     /// Ranks by state, in the order of [`RankState`].
     pub states: [u32; RANK_STATES],
-    /// The ranks named: those with the most time in MPI first; at most [`RANKS_NAMED_MAX`].
+    /// Some ranks, the least time in MPI first; of more than [`RANKS_NAMED_MAX`] half from each
+    /// end.
     pub named: Vec<RankStatus>,
     /// A pause in force.
     pub pause: Option<PauseStatus>,

@@ -118,4 +118,6 @@ pub struct OpenCall {
     pub begin_ns: u64,
     /// The same in ticks of its node's clock.
     pub begin_ticks: u64,
+    /// Which of the location's threads is in it.
+    pub occupant: u32,
 }

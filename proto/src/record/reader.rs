@@ -2,7 +2,7 @@
 
 use super::{
     Call, Context, DICTIONARY_SLOTS, Facts, MAX_PARTS, Part, RecordKind, TOKEN_CONTINUATION,
-    TOKEN_LITERAL,
+    TOKEN_LITERAL, TOKEN_OCCUPANT,
 };
 use crate::ids::{CommLocal, RegionId};
 use crate::varint::{self, VarintError, unzigzag};
@@ -76,6 +76,19 @@ pub enum Decoded {
         /// How many parts follow.
         parts: usize,
     },
+    /// What follows is of the location's occupant of this number.
+    Occupant(u32),
+}
+
+impl Decoded {
+    /// How many parts follow, each to be read with [`Decoder::part`].
+    #[inline(always)]
+    pub fn parts(&self) -> usize {
+        match *self {
+            Decoded::Call(_, parts) | Decoded::Continuation { parts, .. } => parts,
+            Decoded::Occupant(_) => 0,
+        }
+    }
 }
 
 /// Reads the records of one packet, in as many steps as its bytes arrive in.
@@ -106,6 +119,10 @@ impl Decoder {
                 end: self.0.time,
                 parts,
             });
+        }
+
+        if token == TOKEN_OCCUPANT {
+            return Ok(Decoded::Occupant(narrow(bytes, at)?));
         }
 
         let facts = self.facts(bytes, at, token & 0x7f)?;

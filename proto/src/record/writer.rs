@@ -4,7 +4,8 @@
 //! registers.
 
 use super::{
-    Call, Context, DICTIONARY_SLOTS, Part, RecordKind, TOKEN_CONTINUATION, TOKEN_LITERAL, Words,
+    Call, Context, DICTIONARY_SLOTS, Part, RecordKind, TOKEN_CONTINUATION, TOKEN_LITERAL,
+    TOKEN_OCCUPANT, Words,
 };
 use crate::varint::{self, zigzag};
 
@@ -154,6 +155,19 @@ impl Encoder {
         unsafe {
             out.write(TOKEN_CONTINUATION);
             varint::put(out.add(1), parts as u64)
+        }
+    }
+
+    /// Says whose calls follow: the location's occupant of this number. To be said in each packet,
+    /// unless it is the first.
+    ///
+    /// # Safety
+    /// [`MAX_CALL_BYTES`](super::MAX_CALL_BYTES) bytes from `out` on must be writable.
+    pub unsafe fn occupant(&mut self, out: *mut u8, occupant: u32) -> *mut u8 {
+        // SAFETY: one token and one varint, far below MAX_CALL_BYTES.
+        unsafe {
+            out.write(TOKEN_OCCUPANT);
+            varint::put(out.add(1), u64::from(occupant))
         }
     }
 

@@ -133,6 +133,7 @@ pub fn timeline() -> Timeline {
             region: RegionId(2),
             begin_ns: 5_600_000_000,
             begin_ticks: 3200,
+            occupant: 301,
         }),
         state: RankState::InMpi,
         ledger: Ledger {
@@ -197,6 +198,7 @@ pub fn records() -> Records {
                 posted_ticks: 1100,
             }],
             parts_left_out: 1,
+            occupant: 300,
         }],
         samples: vec![SampleRow {
             at_ns: 5_500_000_100,

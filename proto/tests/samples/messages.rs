@@ -2,6 +2,7 @@
 
 use super::buffers::{buffers, cursor, location, position, records, strategy, timeline};
 use super::hang::{diagnosis, hang, seen};
+use super::peers::{peers, places};
 use super::results::{coverage, functions, group, matrix, of_messages, status};
 use super::stacks::{chosen, module, named, stacks, walked};
 use super::{Sample, whereabouts};
@@ -13,7 +14,8 @@ use invivo_proto::control::link::{
     Answer, Ask, AtEnd, Final, JobDescription, Request, Response, TimelinePage,
 };
 use invivo_proto::control::local::{FromSupervisor, Outcome, ToSupervisor};
-use invivo_proto::control::peer::{Clipping, Endpoints, SendEndpoint};
+use invivo_proto::control::peer::Endpoints;
+use invivo_proto::control::places::Places;
 use invivo_proto::control::tree::*;
 use invivo_proto::ids::*;
 
@@ -220,25 +222,6 @@ pub fn ups() -> Vec<Up> {
         Up::Drained,
     ];
     first.into_iter().chain(partials).chain(rest).collect()
-}
-
-/// Every message from place to place.
-pub fn peers() -> Vec<Endpoints> {
-    let half = SendEndpoint {
-        destination: Rank(3),
-        comm: CommId {
-            leader: Rank(300),
-            counter: 2,
-        },
-        source: 1,
-        tag: 99,
-        bytes: 4096,
-        begin_ns: 5_000_000_000,
-        end_ns: 5_000_000_700,
-        epoch: 1,
-        clipping: Clipping::Clipped,
-    };
-    vec![Endpoints::new(WorldRank(5), 800, vec![half])]
 }
 
 /// Every message from a supervisor.
@@ -456,6 +439,12 @@ impl Named for AtEnd {
     }
 }
 
+impl Named for Places {
+    fn word(&self) -> String {
+        variant(self)
+    }
+}
+
 impl Named for Endpoints {
     fn word(&self) -> String {
         variant(self)
@@ -485,6 +474,7 @@ pub fn control() -> Vec<Sample> {
         files!("down", downs()),
         files!("up", ups()),
         files!("peer", peers()),
+        files!("places", places()),
         files!("from-supervisor", from_supervisors()),
         files!("to-supervisor", to_supervisors()),
         files!("request", requests()),

@@ -6,6 +6,7 @@
 pub mod buffers;
 pub mod hang;
 pub mod messages;
+pub mod peers;
 pub mod results;
 pub mod stacks;
 
@@ -35,6 +36,7 @@ pub fn encode(base_time: u64, next_request: u64, records: &[Record]) -> Vec<u8> 
             match decoded {
                 Decoded::Call(call, count) => encoder.call(start, call, *count),
                 Decoded::Continuation { parts, .. } => encoder.continuation(start, *parts),
+                Decoded::Occupant(occupant) => encoder.occupant(start, *occupant),
             }
         };
         bytes.extend_from_slice(&room[..end as usize - start as usize]);
@@ -148,6 +150,7 @@ pub fn records() -> Vec<(&'static str, Record)> {
                 }],
             ),
         ),
+        ("8-occupant", (Decoded::Occupant(300), vec![])),
     ]
 }
 

@@ -19,6 +19,7 @@ fn call(begin_ns: u64, end_ns: u64) -> Call {
         ordinal: 0,
         request: 0,
         is_clipped: false,
+        occupant: 0,
         parts: Vec::new(),
     }
 }
@@ -42,6 +43,7 @@ fn job() -> Observation {
     of.track(1, 0).open = Some(Open {
         function: Some("MPI_Recv".into()),
         begin_ns: 40 * S,
+        occupant: 0,
     });
     of.track(2, 0).gaps.gone_until_ns = Some(20 * S);
     of.track(2, 0).state = "in MPI".into();
@@ -83,6 +85,7 @@ fn an_unrecorded_call_has_no_length() {
     of.track(0, 0).open = Some(Open {
         function: None,
         begin_ns: 0,
+        occupant: 0,
     });
     let page = text(&of, UTF8);
     assert!(
@@ -99,6 +102,7 @@ fn the_worst_of_many_ranks_fit_the_width() {
         of.track(rank, 0).open = Some(Open {
             function: Some("MPI_Neighbor_alltoallw_with_a_long_name".into()),
             begin_ns: of.from_ns + u64::from(rank),
+            occupant: 0,
         });
     }
     let page = text(&of, UTF8);

@@ -101,11 +101,14 @@ impl fmt::Display for LayoutError {
                 smallest,
             } => {
                 let each = if hosts > 1 { " on each node" } else { "" };
+                // With one tool process per node there is none for the root alone.
+                let needed = match smallest.total == 2 * hosts {
+                    true => format_args!("one rank and the tool process{each}"),
+                    false => format_args!("one rank and its tool place{each} and the root"),
+                };
                 write!(
                     f,
-                    "{total} processes are too few: one rank and its tool place{each} and the root \
-                     need {0}; start at \
-                     least {0}",
+                    "{total} processes are too few: {needed} need {0}; start at least {0}",
                     smallest.total
                 )
             }

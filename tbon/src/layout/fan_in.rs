@@ -3,10 +3,11 @@
 use core::fmt;
 use core::str::FromStr;
 
-/// Ranks per tool place where nothing else is said: all that a node has, as long as one place keeps
-/// up with them. One takes ten million calls a second, which 64 ranks reach at 150,000 each, and
-/// every further process takes time from a node whose cores the application has all booked.
-pub const RANKS_PER_PLACE_DEFAULT: u32 = 64;
+/// The word in place of the ranks per tool place: one tool process per node, which is the place of
+/// all its ranks and takes the roles above them, too.
+pub const NODE: &str = "node";
+/// Ranks per tool place of such a process: all that the node has. No job has so many.
+const ALL_OF_NODE: u32 = u32::MAX;
 /// Members per analysis node where nothing else is said: a merge takes microseconds, so that
 /// sixteen answers are merged before the next one matters, and a million ranks need six layers.
 pub const MEMBERS_PER_NODE_DEFAULT: u32 = 16;
@@ -16,7 +17,12 @@ pub const FAN_IN_LIST_MAX: usize = 8;
 
 /// Ranks per place, then members per node, from the lowest layer of nodes up; the last number
 /// repeats. Where only the ranks per place are said, nodes take [`MEMBERS_PER_NODE_DEFAULT`]. As
-/// text: `64,16`.
+/// text: `64,16`, with a process for every place and node, or `node,16`, with one process per node
+/// of the cluster for all of them.
+///
+/// One per node is the default: a place takes ten million calls a second, which 64 ranks reach at
+/// 150,000 each, and every further process takes time from a node whose cores the application has
+/// all booked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FanIn {
     list: [u32; FAN_IN_LIST_MAX],
@@ -58,8 +64,8 @@ impl fmt::Display for FanInError {
                  last one repeats"
             ),
             FanInError::Text => f.write_str(
-                "a fan-in is ranks per tool place and then members per analysis node, the last \
-                 one repeats; write it like `4,16`",
+                "a fan-in is `node`, or ranks per tool place and then members per analysis node, \
+                 the last one repeats; write it like `4,16`",
             ),
         }
     }
@@ -107,7 +113,20 @@ impl FanIn {
         Ok(fan_in)
     }
 
-    /// Ranks per place.
+    /// One tool process per node, whose inner nodes take so many members.
+    ///
+    /// # Errors
+    /// When a node would take fewer than two members.
+    pub fn one_per_node(members: u32) -> Result<FanIn, FanInError> {
+        FanIn::new(&[ALL_OF_NODE, members])
+    }
+
+    /// Whether there is one tool process per node, with all roles.
+    pub fn is_one_per_node(self) -> bool {
+        self.list[0] == ALL_OF_NODE
+    }
+
+    /// Ranks per place; more than any node has where one place takes them all.
     pub fn ranks_per_place(self) -> u32 {
         self.list[0]
     }
@@ -136,14 +155,17 @@ impl Default for FanIn {
     fn default() -> FanIn {
         // Unused numbers stay 0, so that equal fan-ins compare equal.
         let mut list = [0; FAN_IN_LIST_MAX];
-        (list[0], list[1]) = (RANKS_PER_PLACE_DEFAULT, MEMBERS_PER_NODE_DEFAULT);
+        (list[0], list[1]) = (ALL_OF_NODE, MEMBERS_PER_NODE_DEFAULT);
         FanIn { list, length: 2 }
     }
 }
 
 impl fmt::Display for FanIn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.ranks_per_place())?;
+        match self.is_one_per_node() {
+            true => f.write_str(NODE)?,
+            false => write!(f, "{}", self.ranks_per_place())?,
+        }
         self.numbers()[1..]
             .iter()
             .try_for_each(|members| write!(f, ",{members}"))
@@ -157,7 +179,14 @@ impl FromStr for FanIn {
         let mut list = [0; FAN_IN_LIST_MAX];
         let mut length = 0;
         for number in text.split(',') {
-            let number = number.trim().parse().map_err(|_| FanInError::Text)?;
+            let number = match number.trim() {
+                NODE if length == 0 => ALL_OF_NODE,
+                // The word is the only way to say it.
+                number => match number.parse() {
+                    Ok(ALL_OF_NODE) | Err(_) => return Err(FanInError::Text),
+                    Ok(number) => number,
+                },
+            };
             // Numbers beyond the list are counted, so that the error can tell how many there were.
             if let Some(room) = list.get_mut(length) {
                 *room = number;

@@ -203,7 +203,7 @@ impl Shape {
         let ranks = u64::from(self.ranks);
         if own.upper {
             // An upper node has whole hosts below it.
-            let hosts = block(at.index, self.width(own, true), u64::from(self.hosts));
+            let hosts = self.heads_of(at);
             return hosts.start * self.ranks..hosts.end * self.ranks;
         }
         let (host, index) = (at.index / own.count, at.index % own.count);
@@ -211,6 +211,19 @@ impl Shape {
             block(index, self.width(own, false), ranks),
             u64::from(host) * ranks,
         )
+    }
+
+    /// The heads, one of each host, below an upper node.
+    pub fn heads_of(self, at: LayerIndex) -> Range<u32> {
+        self.layer(at.layer).map_or(0..0, |own| {
+            block(at.index, self.width(own, true), u64::from(self.hosts))
+        })
+    }
+
+    /// The index of the node of an upper layer that has this head below it.
+    pub fn above_head(self, head: u32, layer: u32) -> u32 {
+        let width = self.layer(layer).map_or(1, |own| self.width(own, true));
+        (u64::from(head) / width.max(1)) as u32
     }
 
     /// Members below one of `top`, at most: ranks of its host, or heads.

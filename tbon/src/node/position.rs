@@ -9,26 +9,34 @@ use invivo_proto::ids::WorldRank;
 pub struct Position {
     /// The node itself.
     pub me: WorldRank,
+    /// The process that it sits in, by which users know it.
+    pub process: WorldRank,
     /// Layers from the ranks up to it: 1 a place.
     pub height: u32,
     /// Ranks that it serves itself; nothing where only nodes are below.
     pub local: Option<u32>,
     /// The nodes below, each with the number of its ranks.
     pub children: Vec<(WorldRank, u32)>,
+    /// It is in the root's process, and reads the same clock.
+    pub is_beside_root: bool,
 }
 
 impl Position {
     /// The position of a tool process; nothing for a rank of the application.
     pub fn of(layout: &Layout, me: WorldRank) -> Option<Position> {
-        let ranks = |world| layout.ranks_of(world).len() as u32;
+        let ranks = |world| layout.ranks_below(world);
         let height = layout.height(me)?;
+        let (root, process) = (layout.root(), layout.process_of(me)?);
+        let is_beside_root = me != root && layout.process_of(root) == Some(process);
         match height {
             0 => None,
             1 => Some(Position {
                 me,
+                process,
                 height,
                 local: Some(ranks(me)),
                 children: Vec::new(),
+                is_beside_root,
             }),
             _ => {
                 let children = layout
@@ -37,9 +45,11 @@ impl Position {
                     .collect();
                 Some(Position {
                     me,
+                    process,
                     height,
                     local: None,
                     children,
+                    is_beside_root,
                 })
             }
         }

@@ -20,6 +20,9 @@ pub struct Case {
     /// Ranks per place
     #[arg(long, default_value_t = 4)]
     pub fan_in: u32,
+    /// One tool process per host, with all roles; the fan-in is not used then
+    #[arg(long, default_value_t = false)]
+    pub one_per_node: bool,
     /// Members per node above the places
     #[arg(long, default_value_t = 16)]
     pub node_fan_in: u32,
@@ -82,6 +85,7 @@ impl Case {
             hosts,
             ranks_per_host: ranks.div_ceil(hosts),
             fan_in: rng.u32(1..=6),
+            one_per_node: stream(seed, "one per node").u32(..3) == 0,
             node_fan_in: rng.u32(2..=5),
             calls: rng.u32(0..=80),
             questions: rng.u32(1..=10),
@@ -105,6 +109,7 @@ impl Case {
         Case {
             commands: 24,
             fan_in: 2,
+            one_per_node: false,
             ranks_per_host: 12,
             delay_us: if seed.is_multiple_of(2) {
                 100
@@ -140,11 +145,11 @@ impl Case {
             1 => Policy::Tail,
             hosts => Policy::PerNode { hosts },
         };
-        Layout::for_app(
-            self.ranks(),
-            FanIn::new(&[self.fan_in, self.node_fan_in])?,
-            policy,
-        )
+        let fan_in = match self.one_per_node {
+            true => FanIn::one_per_node(self.node_fan_in)?,
+            false => FanIn::new(&[self.fan_in, self.node_fan_in])?,
+        };
+        Layout::for_app(self.ranks(), fan_in, policy)
     }
 
     /// Whether every answer has to be complete.
@@ -161,6 +166,10 @@ impl Case {
             },
             Case {
                 held: false,
+                ..*self
+            },
+            Case {
+                one_per_node: false,
                 ..*self
             },
             Case { hosts: 1, ..*self },
@@ -250,6 +259,9 @@ impl fmt::Display for Case {
 
         if self.held {
             f.write_str(" --held")?;
+        }
+        if self.one_per_node {
+            f.write_str(" --one-per-node")?;
         }
         match self.plant {
             Some(plant) => write!(f, " --plant {plant}"),

@@ -1,4 +1,6 @@
 //! Injects faults: which tool process dies, stalls or sends garbage, and when.
+//!
+//! Members of the tree in one process die and stand still together.
 
 use crate::agenda::{MS, SECOND, Time};
 use crate::case::{Case, stream};
@@ -45,26 +47,27 @@ impl Fault {
 /// The faults of a case.
 pub fn plan(case: &Case, layout: &Layout) -> Vec<Fault> {
     let mut rng = stream(case.seed, "faults");
-    let victims: Vec<WorldRank> = (0..layout.total())
+    let of_root = layout.process_of(layout.root());
+    let victims: Vec<WorldRank> = (0..layout.members())
         .map(WorldRank)
         .filter(|&world| {
             // The root is no victim here: its death ends the job and is a parameter of its own.
             matches!(
                 layout.role(world),
                 Some(Role::Place { .. } | Role::Node { .. })
-            )
+            ) && layout.process_of(world) != of_root
         })
         .collect();
     let mut faults = Vec::new();
     let mut fault = |count, ail: fn(&mut fastrand::Rng, Time) -> Ailment| {
+        // With one tool process on one host there is none but the root's.
+        let count = if victims.is_empty() { 0 } else { count };
         for _ in 0..count {
             let at = rng.u64(..4 * SECOND);
             let who = victims[rng.usize(..victims.len())];
-            faults.push(Fault {
-                who,
-                at,
-                what: ail(&mut rng, at),
-            });
+            let what = ail(&mut rng, at);
+            let hit = together(layout, who, what).into_iter();
+            faults.extend(hit.map(|who| Fault { who, at, what }));
         }
     };
 
@@ -81,13 +84,18 @@ pub fn plan(case: &Case, layout: &Layout) -> Vec<Fault> {
         Ailment::Garble(Nonsense::ALL[rng.usize(..Nonsense::ALL.len())])
     });
     if case.root_dies {
-        let at = rng.u64(..4 * SECOND);
-        faults.push(Fault {
-            who: layout.root(),
-            at,
-            what: Ailment::Death,
-        });
+        let (at, what) = (rng.u64(..4 * SECOND), Ailment::Death);
+        let dead = together(layout, layout.root(), what).into_iter();
+        faults.extend(dead.map(|who| Fault { who, at, what }));
     }
 
     faults
+}
+
+/// The members that a fault of one of them hits: nonsense is a member's own.
+fn together(layout: &Layout, who: WorldRank, what: Ailment) -> Vec<WorldRank> {
+    let process = layout.process_of(who).unwrap_or(who);
+    let members = layout.roles(process).map(|(address, _)| address);
+    let alone = matches!(what, Ailment::Garble(_));
+    members.filter(|&member| !alone || member == who).collect()
 }

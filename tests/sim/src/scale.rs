@@ -12,9 +12,11 @@ pub mod packets;
 pub mod permutation;
 pub mod round;
 pub mod tree;
+pub mod uneven;
 pub mod world;
 
 use invivo_proto::control::tree::Query;
+use invivo_proto::ids::WorldRank;
 use invivo_tbon::layout::{Layout, LayoutError, Policy};
 use round::Round;
 use std::fmt;
@@ -29,6 +31,12 @@ pub const SIZES: [(u32, &str); 4] = [
     (16_384, "64,16,16"),
     (131_072, "64,16,8,16"),
     (1_048_576, "64,64,16,16"),
+];
+/// A job of as many ranks on so many nodes of different sizes, with one tool process on each, its
+/// processes dealt out at random: ranks, nodes, fan-in.
+pub const UNEVEN: [(u32, u32, &str); 2] = [
+    (16_384, 128, "node,8,16"),
+    (1_048_576, 8_192, "node,32,16,16"),
 ];
 /// Members of each of these trees' roots.
 pub const ROOT_MEMBERS: usize = 16;
@@ -72,9 +80,45 @@ pub struct Measured {
 pub fn run(ranks: u32, fan_in: &str, seed: u64) -> Result<Measured, LayoutError> {
     let begun = Instant::now();
     let layout = Layout::for_app(ranks, fan_in.parse()?, Policy::Tail)?;
-    let world = World::new(ranks, seed);
-    let mut tree = Tree::plant(layout, world.clone());
-    let mut violations = tree.start();
+    let members: Vec<(WorldRank, Layout)> = (layout.app()..layout.total())
+        .map(|me| (WorldRank(me), layout))
+        .collect();
+    Ok(measure(begun, layout, &members, seed, Vec::new()))
+}
+
+/// Runs a tree of `ranks` ranks on nodes of different sizes, in no order, that every tool process
+/// finds by itself.
+///
+/// # Errors
+/// When the fan-in is none, or a tool process finds no tree.
+pub fn run_uneven(
+    ranks: u32,
+    nodes: u32,
+    fan_in: &str,
+    seed: u64,
+) -> Result<Measured, Box<dyn std::error::Error>> {
+    let begun = Instant::now();
+    let layouts = uneven::layouts(ranks, nodes, fan_in.parse()?, seed)?;
+    let layout = *layouts.first().ok_or("no node")?;
+    let violations = uneven::check_directory(&layouts, seed);
+    let places = (0..).zip(&layouts);
+    let places = places.map(|(place, layout)| (layout.place(place), *layout));
+    // Above the places nobody needs to know of ranks.
+    let upper = (layout.total()..layout.members()).map(|me| (WorldRank(me), layout));
+    let members: Vec<(WorldRank, Layout)> = places.chain(upper).collect();
+    Ok(measure(begun, layout, &members, seed, violations))
+}
+
+fn measure(
+    begun: Instant,
+    layout: Layout,
+    members: &[(WorldRank, Layout)],
+    seed: u64,
+    mut violations: Vec<String>,
+) -> Measured {
+    let world = World::new(layout.app(), seed);
+    let mut tree = Tree::plant(members, world.clone());
+    violations.extend(tree.start());
     let mut waves = Round::default();
     for query in QUERIES {
         let wave = tree.ask(query);
@@ -87,7 +131,7 @@ pub fn run(ranks: u32, fan_in: &str, seed: u64) -> Result<Measured, LayoutError>
     violations.extend(closed_form::check_reset(&world, &reset));
     violations.extend(tree.nothing_is_left());
     violations.extend(tree.check_clocks());
-    Ok(Measured {
+    Measured {
         layout,
         fed: world.fed(),
         calls_fed: tree.calls_fed(),
@@ -95,11 +139,32 @@ pub fn run(ranks: u32, fan_in: &str, seed: u64) -> Result<Measured, LayoutError>
         clock_error_ns: tree.clock_error_ns(),
         violations,
         took: begun.elapsed(),
-    })
+    }
+}
+
+/// Where a job's ranks are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// In blocks, one node after the other.
+    Blocks,
+    /// Dealt out at random: every node sends to nearly all blocks of the matrix, and which it
+    /// misses is chance.
+    None,
+}
+
+impl Order {
+    /// How far the root's entries of a wave may be apart from those of the smallest tree, as a
+    /// share.
+    fn entries_apart_max(self) -> f64 {
+        match self {
+            Order::Blocks => 0.0,
+            Order::None => 0.01,
+        }
+    }
 }
 
 /// What does not hold of several sizes together, a sentence each.
-pub fn compare(all: &[Measured]) -> Vec<String> {
+pub fn compare(all: &[Measured], order: Order) -> Vec<String> {
     let mut violations: Vec<String> = all.iter().flat_map(|one| one.violations.clone()).collect();
     let Some(smallest) = all.first() else {
         return violations;
@@ -118,8 +183,9 @@ pub fn compare(all: &[Measured]) -> Vec<String> {
                 ));
             }
         }
-        // Bytes may differ by some percent, entries not at all.
-        if one.waves.entries != smallest.waves.entries {
+        // Bytes may differ by some percent, entries of jobs in blocks not at all.
+        let mut entries = one.waves.entries.iter().zip(&smallest.waves.entries);
+        if !entries.all(|(one, other)| apart(*one, *other).abs() <= order.entries_apart_max()) {
             violations.push(format!(
                 "the root of {ranks} ranks was told {:?} rows, cells and ranks, that of the \
                  smallest job {:?}",
@@ -159,7 +225,7 @@ impl fmt::Display for Measured {
             .layout
             .layers()
             .skip(1)
-            .map(|layer| layer.processes.to_string())
+            .map(|layer| layer.members.to_string())
             .collect();
         let bytes = |at: usize| self.waves.bytes.get(at).copied().unwrap_or(0);
         write!(

@@ -80,7 +80,7 @@ pub fn run(case: &Case, print: bool) -> Result<(Layout, History), LayoutError> {
 
 impl Simulation {
     fn new(case: Case, layout: Layout, print: bool) -> Simulation {
-        let tools = (0..layout.total())
+        let tools = (0..layout.members())
             .map(WorldRank)
             .filter(|&world| layout.rank_of(world).is_none());
         let mut sim = Simulation {

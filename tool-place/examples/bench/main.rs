@@ -1,15 +1,16 @@
 //! A tool place fed with what a recorded program called, by packets as they come over MPI: how long
 //! it takes for each call, with one location and with many, and which share of it decoding, storing
-//! and each analysis have. Prints one JSON object per measurement; fails where an answer is not
-//! what the recording says. Arguments: the files that xtask/bench/stream.c wrote on four ranks,
-//! without the rank's number (`target/bench/melt`), and how many locations, unless all
-//! numbers of them are meant.
+//! and each analysis have; and what records of fixed size would take. Prints one JSON object per
+//! measurement; fails where an answer is not what the recording says. Arguments: the files that
+//! xtask/bench/stream.c wrote on four ranks, without the rank's number (`target/bench/melt`), and
+//! how many locations, unless all numbers of them are meant.
 
 mod allocations;
 mod answers;
 mod feed;
 mod meter;
 mod parts;
+mod raw;
 #[path = "../../../otfx/examples/bench/recorded.rs"]
 mod recorded;
 mod streams;
@@ -43,7 +44,7 @@ fn main() -> Result<()> {
     for locations in wanted {
         run(&recorded, locations, turns(locations))?;
     }
-    Ok(())
+    raw::run(&recorded)
 }
 
 /// How often the recorded run is played: when the second half begins, which is measured, buffers

@@ -147,6 +147,8 @@ struct Way<'a, K>(usize, &'a mut K);
 impl<K: Keep> Sink for Way<'_, K> {
     fn epoch(&mut self, _: u32) {}
 
+    fn occupant(&mut self, _: u32) {}
+
     #[inline]
     fn call(&mut self, call: &Call, parts: &[Part]) {
         self.1.call(self.0, call, parts);

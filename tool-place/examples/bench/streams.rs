@@ -16,7 +16,7 @@ use std::path::Path;
 /// Ranks of the recorded run.
 pub const RANKS: usize = 4;
 /// When the earliest call begins, in ticks.
-const START: u64 = 1 << 40;
+pub const START: u64 = 1 << 40;
 /// Functions as xtask/bench/stream.c numbers them, from 1.
 const REGIONS: [&str; 14] = [
     "MPI_Send",
@@ -203,7 +203,7 @@ impl Packets {
         let mut moved = Vec::with_capacity(MAX_PARTS);
         for (call, parts) in calls.iter() {
             ensure!(parts.len() <= MAX_PARTS, "a call has {} parts", parts.len());
-            if payload.len() + MAX_CALL_BYTES + parts.len() * MAX_PART_BYTES > PAYLOAD_BYTES {
+            if !has_room(&payload, parts) {
                 made.close(header, &mut payload, &encoder);
                 encoder.restart(encoder.time());
                 header = begin(&encoder, made.packets.len());
@@ -246,8 +246,13 @@ impl Packets {
     }
 }
 
+/// Whether a call with these parts fits into a packet's payload for certain.
+pub fn has_room(payload: &[u8], parts: &[Part]) -> bool {
+    payload.len() + MAX_CALL_BYTES + parts.len() * MAX_PART_BYTES <= PAYLOAD_BYTES
+}
+
 /// Appends a call with its parts; there must be room in `out` for the longest that they can be.
-fn write(encoder: &mut Encoder, call: &Call, parts: &[Part], out: &mut Vec<u8>) {
+pub fn write(encoder: &mut Encoder, call: &Call, parts: &[Part], out: &mut Vec<u8>) {
     let room = out.capacity() - out.len();
     assert!(room >= MAX_CALL_BYTES + parts.len() * MAX_PART_BYTES);
     let at = out.len();

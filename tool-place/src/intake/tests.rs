@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::write;
+use crate::testing::{write, write_occupant};
 use invivo_proto::ids::{CommLocal, LocationId, Rank, RegionId};
 use invivo_proto::record::{Encoder, Facts, RecordKind};
 use proptest::prelude::*;
@@ -10,6 +10,7 @@ use proptest::sample::Index;
 enum Told {
     Call(Call, Vec<Part>),
     More(u64, Vec<Part>),
+    Occupant(u32),
 }
 
 #[derive(Default)]
@@ -18,6 +19,9 @@ struct Seen(Vec<Told>);
 impl Sink for Seen {
     fn epoch(&mut self, epoch: u32) {
         assert_eq!(epoch, EPOCH);
+    }
+    fn occupant(&mut self, occupant: u32) {
+        self.0.push(Told::Occupant(occupant));
     }
     fn call(&mut self, call: &Call, parts: &[Part]) {
         self.0.push(Told::Call(*call, parts.to_vec()));
@@ -90,7 +94,11 @@ fn packets(sizes: &[usize], seed: &[u8]) -> Vec<Packet> {
             let parts = vec![part; next() as usize % 3];
             // A continuation now and then, as the first record of a packet or behind a call.
             let more = next() % 11 == 0 && (sequence, number) != (0, 0);
-            if more {
+            if next() % 13 == 0 {
+                let occupant = next() as u32;
+                told.push(Told::Occupant(occupant));
+                write_occupant(&mut encoder, occupant, &mut payload);
+            } else if more {
                 told.push(Told::More(time, parts.clone()));
                 write(&mut encoder, None, &parts, &mut payload);
             } else {
@@ -137,6 +145,7 @@ fn plain(told: &[Told]) -> Vec<Told> {
         .map(|t| match t {
             Told::Call(call, parts) => Told::Call(*call, strip(parts)),
             Told::More(end, parts) => Told::More(*end, strip(parts)),
+            Told::Occupant(occupant) => Told::Occupant(*occupant),
         })
         .collect()
 }

@@ -36,7 +36,7 @@ pub fn status(now: Now, clock: &JobClock, commands: &Commands, local: &LocalRank
         status.named.push(line);
     }
     // An answer has a bounded size: only the ranks of most interest are named.
-    invivo_analysis::status::keep_worst(&mut status.named);
+    invivo_analysis::status::keep_extremes(&mut status.named);
     status
 }
 

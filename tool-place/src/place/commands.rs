@@ -12,9 +12,9 @@ use crate::time_point::{Now, TimePoint};
 use invivo_proto::control::local::{Outcome, ToSupervisor};
 use invivo_proto::control::tree::{Acks, Command, FAILURES_MAX, JobInfo, Up};
 use invivo_proto::ids::Rank;
+use invivo_proto::rank_set::RankSet;
 use invivo_tbon::job_time::JobClock;
 use std::collections::VecDeque;
-use std::ops::Range;
 
 /// The pauses and the recording of one place. Every function gives the answers for the root.
 pub struct Commands {
@@ -26,9 +26,9 @@ pub struct Commands {
 
 impl Commands {
     /// Of a place with these ranks.
-    pub fn new(ranks: Range<u32>) -> Commands {
+    pub fn new(ranks: RankSet) -> Commands {
         Commands {
-            pauses: Pauses::new(ranks.clone()),
+            pauses: Pauses::new(ranks),
             recording: Recording::new(ranks),
             read_now: None,
         }
@@ -178,8 +178,7 @@ impl Commands {
 
     /// All that was held of the ranks is lost: the measurement is over for them.
     pub fn lose(&mut self, now: Now, local: &mut LocalRanks) -> Vec<Up> {
-        let first = local.rank(0).0;
-        self.recording = Recording::over(first..first + local.len() as u32);
+        self.recording = Recording::over(local.set());
         self.end_pauses(now, local)
     }
 

@@ -9,7 +9,7 @@ use invivo_mpi_link::bell;
 use invivo_proto::control::results::RankState;
 use invivo_proto::control::tree::Ended;
 use invivo_proto::ids::Rank;
-use invivo_proto::shm::phase;
+use invivo_proto::shm::{phase, recording};
 use std::sync::atomic::Ordering;
 
 /// How long a rank may outlive its supervisor before it is taken for one that is not killed with
@@ -48,6 +48,8 @@ pub struct LocalRank {
     pub lingers: bool,
     /// It can wake this process.
     pub rings: bool,
+    /// Its program had switched recording off when it was looked at last.
+    was_off_by_program: bool,
     process: Process,
     /// The kernel kills it with its supervisor, which is gone, but only a moment later: no longer
     /// than until then.
@@ -62,6 +64,7 @@ impl LocalRank {
             ended: None,
             lingers: false,
             rings: false,
+            was_off_by_program: false,
             process: Process::default(),
             orphan_until_ns: 0,
         }
@@ -130,6 +133,17 @@ impl LocalRank {
                     )
                 });
             }
+            let word = memory.page().control.recording.load(Ordering::Relaxed);
+            if recording::is_off_by_program(word) && !self.was_off_by_program {
+                let rank = self.records.rank();
+                feed.notes.add(Trouble::OffByProgram, || {
+                    format!(
+                        "rank {rank} has switched its own recording off (MPI_Pcontrol): what it \
+                         calls is missing until it switches it on"
+                    )
+                });
+            }
+            self.was_off_by_program = recording::is_off_by_program(word);
             // No more records come from either, though the process may run for long.
             if matches!(in_phase, phase::DRAINED | phase::SILENT) {
                 self.life = Life::Ending;

@@ -16,6 +16,7 @@ use invivo_proto::control::results::Coverage;
 use invivo_proto::control::tree::Ended;
 use invivo_proto::ids::{Rank, WorldRank};
 use invivo_proto::packet::Header;
+use invivo_proto::rank_set::RankSet;
 use invivo_proto::shm::recording;
 use invivo_tbon::job_time::JobClock;
 use invivo_tbon::layout::Layout;
@@ -26,7 +27,7 @@ use std::sync::atomic::Ordering;
 pub struct LocalRanks {
     pub layout: Layout,
     pub me: WorldRank,
-    first: u32,
+    set: RankSet,
     pub ranks: Vec<LocalRank>,
     pub feed: Feed,
     pub supervisors: Option<Supervisors>,
@@ -42,13 +43,13 @@ impl LocalRanks {
         supervisors: Option<Supervisors>,
         clock: NodeClock,
     ) -> LocalRanks {
-        let ranks = layout.ranks_of(me);
+        let set = layout.ranks_at(me).unwrap_or(RankSet::from(0..0));
         let latency_ticks = clock.duration_ticks(LATENCY_NS);
         LocalRanks {
             layout,
             me,
-            first: ranks.start,
-            ranks: ranks.map(|rank| LocalRank::new(Rank(rank))).collect(),
+            set,
+            ranks: set.iter().map(LocalRank::new).collect(),
             feed: Feed {
                 analyses: Analyses::new(layout, me, clock),
                 cuts: Cuts::default(),
@@ -69,17 +70,22 @@ impl LocalRanks {
 
     /// The number here of a rank of the job; nothing where it is another place's.
     pub fn index(&self, rank: Rank) -> Option<usize> {
-        let index = rank.0.checked_sub(self.first)? as usize;
-        (index < self.ranks.len()).then_some(index)
+        self.set.index(rank)
     }
 
+    /// All ranks by their numbers in the job.
+    pub fn set(&self) -> RankSet {
+        self.set
+    }
+
+    /// The number in the job of the rank with this number here, which must be one.
     pub fn rank(&self, index: usize) -> Rank {
-        Rank(self.first + index as u32)
+        self.set.nth(index).unwrap_or(Rank(u32::MAX))
     }
 
     /// All ranks by their numbers in the job.
     pub fn numbers(&self) -> impl Iterator<Item = Rank> + use<> {
-        (self.first..self.first + self.ranks.len() as u32).map(Rank)
+        self.set.iter()
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (Rank, &LocalRank)> {
@@ -202,7 +208,7 @@ impl LocalRanks {
         let Some(supervisors) = &mut self.supervisors else {
             return;
         };
-        for (rank, one) in (self.first..).map(Rank).zip(&mut self.ranks) {
+        for (rank, one) in self.set.iter().zip(&mut self.ranks) {
             if one.life == Life::Finished && std::mem::take(&mut one.lingers) {
                 supervisors.tell(rank, &ToSupervisor::Leave);
             }
@@ -237,12 +243,11 @@ impl LocalRanks {
         let clock = self.feed.analyses.clock().clone();
         // Notes and clock survive: they hold no records, and a status still needs them.
         let mut notes = std::mem::take(&mut self.feed.notes);
-        let last = self.first + self.ranks.len() as u32 - 1;
         notes.add(Trouble::Panic, || {
             format!(
-                "tool place {} failed in itself: what it held of ranks {} to {last} is lost, and \
-                 they run on unobserved",
-                self.me, self.first
+                "tool place {} failed in itself: what it held of ranks {} is lost, and they run on \
+                 unobserved",
+                self.me, self.set
             )
         });
         self.feed = Feed {

@@ -50,6 +50,11 @@ pub fn page(
     let mut room = max.clamp(1, TIMELINE_PAGE_MAX) as usize;
     for index in first..local.ranks.len() {
         let rank = local.rank(index).0;
+        // Ranks between those of this place have a page of their own.
+        if index > first && local.rank(index - 1).0 + 1 != rank {
+            timeline.next = behind(local, index);
+            return timeline;
+        }
         let Some(mut begin) =
             TimelinePosition::of(rank, local.layout.app()).map(|start| start.max(from))
         else {
@@ -100,7 +105,12 @@ pub fn page(
     }
 
     // Behind the last rank of this place: the next page is another place's.
-    let behind = local.rank(local.len()).0;
-    timeline.next = TimelinePosition::of(behind, local.layout.app());
+    timeline.next = behind(local, local.len());
     timeline
+}
+
+/// The position behind the rank before the one with this number here.
+fn behind(local: &LocalRanks, index: usize) -> Option<TimelinePosition> {
+    let last = local.rank(index.checked_sub(1)?);
+    TimelinePosition::of(last.0.checked_add(1)?, local.layout.app())
 }

@@ -45,9 +45,9 @@ impl RankRecords {
     }
 }
 
-/// Whether a thread has ended and its process has not. Where the process cannot be looked at
-/// (another namespace, another user), no thread has. The first thread's records are those of the
-/// process, and are never given away.
+/// Whether a location's thread has ended, and its process has not. Where the process cannot be
+/// looked at (another namespace, another user), no thread has. The first thread's records are those
+/// of the process, and are never given away.
 fn has_ended(page: &Page, thread: usize) -> bool {
     let pid = page.pid.load(Ordering::Relaxed);
     let tid = |thread: usize| {
@@ -59,7 +59,9 @@ fn has_ended(page: &Page, thread: usize) -> bool {
     match (tid(0), tid(thread)) {
         // Numbers are the kernel's own only if the first thread is found under its.
         (Some(first), Some(tid)) => {
-            thread != 0 && first != 0 && tid != 0 && is_there(first) && !is_there(tid)
+            // A location that nobody has waits for another thread.
+            let has_ended = tid == 0 || !is_there(tid);
+            thread != 0 && first != 0 && has_ended && is_there(first)
         }
         _ => false,
     }

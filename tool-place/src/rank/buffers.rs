@@ -269,6 +269,7 @@ pub(super) fn row(contents: &Contents, moment: &TimePoint<'_>) -> Option<Row> {
     row.duration_ns = moment.node().duration_ns(row.duration_ticks);
     row.depth = contents.depth;
     row.clipped = contents.clipped;
+    row.occupant = contents.occupant;
     row.parts = contents
         .parts
         .iter()

@@ -167,6 +167,12 @@ impl RankRecords {
         }
     }
 
+    /// Calls that were forgotten on request.
+    fn forgotten(&self) -> u64 {
+        let taken = self.locations.iter().map(|location| location.taken().reset);
+        taken.sum()
+    }
+
     /// What the rank's first thread is doing, its time in MPI being that of the present call alone.
     pub fn status(&self, now_ticks: u64, clock: &NodeClock) -> RankStatus {
         let mut line = RankStatus {
@@ -174,7 +180,8 @@ impl RankRecords {
             state: RankState::Starting,
             region: RegionId(0),
             since_ns: 0,
-            entered: self.entered(),
+            // As the time in MPI: since the last reset.
+            entered: self.entered().saturating_sub(self.forgotten()),
             mpi_ns: 0,
         };
         let Some(page) = self.memory.as_ref().map(Memory::page) else {

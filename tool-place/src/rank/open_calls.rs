@@ -9,7 +9,7 @@ use crate::memory::{Memory, Slot};
 use crate::pause::Stand;
 use crate::recording::Seen;
 use invivo_proto::mpi::is_initialisation;
-use invivo_proto::shm::{Status, inside, phase};
+use invivo_proto::shm::{Status, inside, phase, recording};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
@@ -155,5 +155,8 @@ fn open(status: &Status, at: u64, word: u32) -> Option<Open> {
     }
     // Without a region, `entered_at` is the recording word as the call found it: off. A greater
     // word now means on, or off again in a later epoch.
-    (noted < u64::from(word)).then_some(Open::Unseen)
+    // Where the program has switched recording off it will not be recorded.
+    let noted = recording::position(noted as u32);
+    (!recording::is_off_by_program(word) && noted < recording::position(word))
+        .then_some(Open::Unseen)
 }

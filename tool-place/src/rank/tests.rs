@@ -439,26 +439,6 @@ fn no_call_of_a_drained_rank_is_open() {
     );
 }
 
-#[test]
-fn memory_that_is_no_ranks_is_refused() {
-    use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
-    let make = |bytes: u64, seals: SealFlags| {
-        let descriptor =
-            memfd_create("other", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
-        ftruncate(&descriptor, bytes).unwrap();
-        fcntl_add_seals(&descriptor, seals).unwrap();
-        Memory::map(&descriptor)
-            .err()
-            .map(|error| error.to_string())
-    };
-    let why = make(1 << 20, SealFlags::GROW).unwrap();
-    assert!(why.contains("sealed"), "{why}");
-    let why = make(100, SealFlags::SHRINK).unwrap();
-    assert!(why.contains("shorter"), "{why}");
-    let why = make(1 << 20, SealFlags::SHRINK).unwrap();
-    assert!(why.contains("magic"), "{why}");
-}
-
 /// Between a look at a packet and the copy of its bytes its slot may be given to another packet:
 /// one with another number, or another location's with the same number.
 /// A slot that changed hands is not taken for what it was.

@@ -94,6 +94,7 @@ impl RankRecords {
                         region: of,
                         begin_ns: moment.job_of_ticks(begin),
                         begin_ticks: begin,
+                        occupant: memory.occupant(thread),
                     });
                 }
             }

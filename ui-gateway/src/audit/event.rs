@@ -29,8 +29,26 @@ pub enum Event {
         /// The sentence that the caller got.
         why: String,
     },
+    /// A guest's token was taken back.
+    Revoked {
+        guest: u64,
+        /// With those of whom that guest had invited; empty where there was no such guest.
+        #[serde(skip_serializing_if = "str::is_empty")]
+        guests: String,
+    },
+    /// Somebody without a valid token was refused.
+    Refused {
+        why: &'static str,
+        /// Refusals since the line before that have no line.
+        #[serde(skip_serializing_if = "is_zero")]
+        left_out: u64,
+    },
     /// The caller's scope does not include commands.
-    Denied,
+    Denied {
+        /// Denials since the line before that have no line.
+        #[serde(skip_serializing_if = "is_zero")]
+        left_out: u64,
+    },
 }
 
 impl Event {
@@ -48,7 +66,27 @@ impl Event {
                 *took_ns as f64 / 1e6
             ),
             Event::Failed { why, .. } => format!("failed: {why}"),
-            Event::Denied => "denied: the token opens only the scope view".to_owned(),
+            Event::Revoked { guest, guests } if guests.is_empty() => {
+                format!("failed: there is no guest {guest}")
+            }
+            Event::Revoked { guests, .. } => format!("revoked: {guests}"),
+            Event::Refused { why, left_out } => with_others(format!("refused: {why}"), *left_out),
+            Event::Denied { left_out } => {
+                let denied = "denied: the token opens only the scope view";
+                with_others(denied.to_owned(), *left_out)
+            }
         }
     }
+}
+
+fn with_others(text: String, left_out: u64) -> String {
+    match left_out {
+        0 => text,
+        _ => format!("{text} (and {left_out} more before)"),
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

@@ -17,22 +17,52 @@ pub struct Ring {
 struct Kept {
     /// Number of the ring's change in which this entry was made or last changed.
     revision: u64,
+    kind: Kind,
     entry: AuditEntry,
 }
 
+/// What makes room only for its like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Command,
+    Denial,
+    Refusal,
+}
+
 impl Ring {
-    /// Adds an entry and gives it its sequence number.
+    /// Adds the entry of a command and gives it its sequence number.
     pub fn begin(&mut self, entry: AuditEntry) -> u64 {
+        self.add(entry, Kind::Command, limits::AUDIT_ENTRIES_MAX)
+    }
+
+    /// Adds the entry of a denied command, for which only another one of these makes room.
+    pub fn denied(&mut self, entry: AuditEntry) -> u64 {
+        self.add(entry, Kind::Denial, limits::DENIALS_KEPT_MAX)
+    }
+
+    /// Adds the entry of somebody without a token, for which only another one of these makes room.
+    pub fn refused(&mut self, entry: AuditEntry) -> u64 {
+        self.add(entry, Kind::Refusal, limits::DENIALS_KEPT_MAX)
+    }
+
+    fn add(&mut self, entry: AuditEntry, kind: Kind, most: usize) -> u64 {
         self.last_sequence += 1;
         self.last_revision += 1;
         // The oldest entry makes room, even one whose command is still in progress: `end` finds
         // nothing then.
-        if self.entries.len() >= limits::AUDIT_ENTRIES_MAX {
-            self.entries.pop_front();
+        let mut alike = self
+            .entries
+            .iter()
+            .enumerate()
+            .filter(|(_, kept)| kept.kind == kind);
+        let oldest = alike.next().map(|(at, _)| at);
+        if let Some(oldest) = oldest.filter(|_| alike.count() + 1 >= most) {
+            self.entries.remove(oldest);
         }
 
         self.entries.push_back(Kept {
             revision: self.last_revision,
+            kind,
             entry: AuditEntry {
                 sequence: self.last_sequence,
                 ..entry
@@ -153,6 +183,26 @@ mod tests {
         let mut reader = Reader::begin(&ring);
         ring.end(first, "a".into());
         assert_eq!(read(&mut reader, &ring), expected(&[(2, ""), (1, "a")]));
+    }
+
+    #[test]
+    fn denials_make_room_for_denials_only() {
+        let mut ring = Ring::default();
+        let command = begin(&mut ring);
+        for _ in 0..2 * limits::AUDIT_ENTRIES_MAX {
+            ring.denied(AuditEntry::default());
+        }
+        for _ in 0..limits::AUDIT_ENTRIES_MAX {
+            ring.refused(AuditEntry::default());
+        }
+        ring.end(command, "done".into());
+        let entries = read(&mut Reader::begin(&ring), &ring);
+        assert_eq!(entries.len(), 1 + 2 * limits::DENIALS_KEPT_MAX);
+        assert_eq!(entries[0], (command, "done".to_owned()));
+        assert_eq!(
+            entries[1].0 - command,
+            1 + 2 * limits::AUDIT_ENTRIES_MAX as u64 - limits::DENIALS_KEPT_MAX as u64
+        );
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Invitations: secrets that can be exchanged for a token once, within a short time. A one-time URL
 //! carries such a secret, so that no token stands in the history of a terminal or browser.
 
-use super::tokens::{Scope, Tokens};
+use super::caller::Caller;
+use super::tokens::{NoToken, Scope, TokenId, Tokens};
 use crate::connection::peer::PeerKey;
 use crate::limits;
 use crate::limits::rate_limit::{KeyedRateLimit, Rate};
@@ -29,7 +30,9 @@ struct Open {
 
 struct Invite {
     secret: String,
-    scope: Scope,
+    /// Of the guest who is to have a token.
+    guest: u64,
+    by: TokenId,
     until: Instant,
 }
 
@@ -49,17 +52,43 @@ impl Invitations {
         }
     }
 
+    /// The tokens of all who were invited.
+    pub fn tokens(&self) -> &Tokens {
+        &self.tokens
+    }
+
+    /// Takes back a guest's token, or the invitation, with those that the guest has made; see
+    /// [`Tokens::revoke`].
+    pub fn revoke(&self, guest: u64) -> Vec<u64> {
+        let mut open = self.open(Instant::now());
+        let gone = self.tokens.revoke(guest);
+        open.invites.retain(|invite| !gone.contains(&invite.guest));
+        gone
+    }
+
     fn open(&self, now: Instant) -> MutexGuard<'_, Open> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.invites.retain(|invite| invite.until > now);
+        let (kept, over): (Vec<Invite>, Vec<Invite>) = open
+            .invites
+            .drain(..)
+            .partition(|invite| invite.until > now);
+        over.iter()
+            .for_each(|invite| self.tokens.expire(invite.guest));
+        open.invites = kept;
         open
     }
 
-    /// Makes an invitation to `scope` for a caller with the scope `own`.
+    /// Makes an invitation to `scope` for a caller.
     ///
     /// # Errors
-    /// `PERMISSION_DENIED` if `scope` exceeds `own`, `RESOURCE_EXHAUSTED` if too many are open.
-    pub fn invite(&self, scope: &str, own: Scope, now: Instant) -> Result<v1::InviteReply, Status> {
+    /// `PERMISSION_DENIED` if `scope` exceeds the caller's own, `RESOURCE_EXHAUSTED` if too many
+    /// are open.
+    pub fn invite(
+        &self,
+        scope: &str,
+        caller: &Caller,
+        now: Instant,
+    ) -> Result<v1::InviteReply, Status> {
         let scope = match scope {
             "view" => Scope::View,
             "control" => Scope::Control,
@@ -69,7 +98,7 @@ impl Invitations {
                 )));
             }
         };
-        if scope > own {
+        if scope > caller.scope {
             return Err(Status::permission_denied(
                 "this token opens view and cannot invite to control: call again with the token \
                  \"control\" of the job's connect.json",
@@ -77,10 +106,12 @@ impl Invitations {
         }
 
         let mut open = self.open(now);
-        if open.invites.len() >= limits::INVITES_MAX {
+        let by = caller.token;
+        let of_token = open.invites.iter().filter(|invite| invite.by == by).count();
+        if open.invites.len() >= limits::INVITES_MAX || of_token >= limits::INVITES_PER_TOKEN_MAX {
             return Err(Status::resource_exhausted(format!(
                 "{} invitations wait to be used: use one, or ask again in {:?}",
-                limits::INVITES_MAX,
+                open.invites.len(),
                 self.valid
             )));
         }
@@ -95,19 +126,22 @@ impl Invitations {
             .url
             .as_ref()
             .map(|url| format!("{url}/#invite={secret}"));
+        let guest = self.tokens.invite(scope, by).map_err(refused)?;
         open.invites.push(Invite {
             secret: secret.clone(),
-            scope,
+            guest,
+            by,
             until: now + self.valid,
         });
         Ok(v1::InviteReply {
             secret,
             valid_ns: self.valid.as_nanos().try_into().unwrap_or(u64::MAX),
             url: url.unwrap_or_default(),
+            guest,
         })
     }
 
-    /// Exchanges a secret for its token; the secret cannot be used again.
+    /// Exchanges a secret for a new token, and says which guest's; the secret cannot be used again.
     ///
     /// # Errors
     /// `PERMISSION_DENIED` for an unknown, used or expired secret, `RESOURCE_EXHAUSTED` if the peer
@@ -117,7 +151,7 @@ impl Invitations {
         secret: &str,
         peer: PeerKey,
         now: Instant,
-    ) -> Result<v1::RedeemReply, Status> {
+    ) -> Result<(v1::RedeemReply, u64), Status> {
         let mut open = self.open(now);
         // Counted before the search: failed attempts are what is to be limited.
         open.attempts.take(peer, now).map_err(|wait| {
@@ -134,10 +168,17 @@ impl Invitations {
 
         // Removed at once, while the lock is held: two redeemers of one secret cannot both succeed.
         let invite = open.invites.swap_remove(at);
-        Ok(v1::RedeemReply {
-            token: self.tokens.of(invite.scope).to_owned(),
-            scope: invite.scope.name().to_owned(),
-        })
+        let (token, scope) = self.tokens.admit(invite.guest).map_err(refused)?;
+        let scope = scope.name().to_owned();
+        Ok((v1::RedeemReply { token, scope }, invite.guest))
+    }
+}
+
+fn refused(why: NoToken) -> Status {
+    match why {
+        NoToken::TooMany(_) => Status::resource_exhausted(why.to_string()),
+        NoToken::Revoked => Status::permission_denied(why.to_string()),
+        NoToken::Random(_) => Status::internal(why.to_string()),
     }
 }
 
@@ -157,25 +198,40 @@ fn find(invites: &[Invite], secret: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::connection::peer::Peer;
+    use tokio_util::sync::CancellationToken;
     use tonic::Code;
 
     const VALID: Duration = Duration::from_secs(60);
     const PEER: PeerKey = PeerKey::User(1);
 
     fn invites(url: Option<&str>) -> Invitations {
-        let tokens = Tokens {
-            view: "v".into(),
-            control: "c".into(),
-        };
+        let tokens = Tokens::new("v".into(), "c".into());
         Invitations::new(tokens, url.map(str::to_owned), VALID)
+    }
+
+    fn caller(scope: Scope, token: TokenId) -> Caller {
+        Caller {
+            peer: Peer::Unix { uid: 1, pid: None },
+            client: String::new(),
+            scope,
+            token,
+            revoked: CancellationToken::new(),
+        }
+    }
+
+    fn own(scope: Scope) -> Caller {
+        caller(scope, TokenId::Own(scope))
     }
 
     #[test]
     fn a_secret_is_valid_once_for_its_scope() {
         let (invites, now) = (invites(Some("https://node17:4000")), Instant::now());
-        let view = invites.invite("view", Scope::Control, now).expect("made");
+        let view = invites
+            .invite("view", &own(Scope::Control), now)
+            .expect("made");
         let control = invites
-            .invite("control", Scope::Control, now)
+            .invite("control", &own(Scope::Control), now)
             .expect("made");
         assert_eq!(view.secret.len(), random::TOKEN_LENGTH);
         assert_eq!(
@@ -183,32 +239,59 @@ mod tests {
             format!("https://node17:4000/#invite={}", view.secret)
         );
         assert_eq!(view.valid_ns, 60_000_000_000);
-        let redeemed = invites.redeem(&view.secret, PEER, now).expect("redeemed");
-        assert_eq!(
-            (redeemed.token.as_str(), redeemed.scope.as_str()),
-            ("v", "view")
-        );
+        let (redeemed, guest) = invites.redeem(&view.secret, PEER, now).expect("redeemed");
+        assert_eq!((redeemed.scope.as_str(), guest), ("view", view.guest));
+        let scope = invites.tokens().scope(redeemed.token.as_bytes());
+        assert_eq!(scope, Some(Scope::View));
         let twice = invites.redeem(&view.secret, PEER, now).expect_err("used");
         assert_eq!(twice.code(), Code::PermissionDenied);
-        let redeemed = invites
+        let (other, _) = invites
             .redeem(&control.secret, PEER, now)
             .expect("redeemed");
-        assert_eq!(
-            (redeemed.token.as_str(), redeemed.scope.as_str()),
-            ("c", "control")
-        );
+        assert_eq!(other.scope, "control");
+        assert!(other.token.len() == random::TOKEN_LENGTH && other.token != redeemed.token);
+    }
+
+    #[test]
+    fn an_invitation_that_was_taken_back_opens_nothing() {
+        let (invites, now) = (invites(None), Instant::now());
+        let made = invites
+            .invite("view", &own(Scope::View), now)
+            .expect("made");
+        assert_eq!(invites.revoke(made.guest), [made.guest]);
+        let refused = invites.redeem(&made.secret, PEER, now).expect_err("gone");
+        assert_eq!(refused.code(), Code::PermissionDenied);
+        assert!(invites.revoke(made.guest).is_empty());
+    }
+
+    #[test]
+    fn one_token_leaves_invitations_to_others() {
+        let (invites, now) = (invites(None), Instant::now());
+        let made = invites
+            .invite("view", &own(Scope::View), now)
+            .expect("made");
+        let guest = caller(Scope::View, TokenId::Guest(made.guest));
+        let made = (0..2 * limits::INVITES_MAX)
+            .filter(|_| invites.invite("view", &guest, now).is_ok())
+            .count();
+        assert_eq!(made, limits::INVITES_PER_TOKEN_MAX);
+        assert!(invites.invite("view", &own(Scope::View), now).is_ok());
     }
 
     #[test]
     fn a_secret_expires() {
         let (invites, now) = (invites(None), Instant::now());
-        let invite = invites.invite("view", Scope::View, now).expect("made");
+        let invite = invites
+            .invite("view", &own(Scope::View), now)
+            .expect("made");
         assert_eq!(invite.url, "");
         let late = invites
             .redeem(&invite.secret, PEER, now + VALID)
             .expect_err("late");
         assert_eq!(late.code(), Code::PermissionDenied);
-        let invite = invites.invite("view", Scope::View, now).expect("made");
+        let invite = invites
+            .invite("view", &own(Scope::View), now)
+            .expect("made");
         let just_in_time = now + VALID - Duration::from_nanos(1);
         assert!(invites.redeem(&invite.secret, PEER, just_in_time).is_ok());
     }
@@ -217,12 +300,12 @@ mod tests {
     fn nobody_invites_beyond_the_own_scope() {
         let (invites, now) = (invites(None), Instant::now());
         let refused = invites
-            .invite("control", Scope::View, now)
+            .invite("control", &own(Scope::View), now)
             .expect_err("more");
         assert_eq!(refused.code(), Code::PermissionDenied);
         for scope in ["", "modules", "View"] {
             let refused = invites
-                .invite(scope, Scope::Control, now)
+                .invite(scope, &own(Scope::Control), now)
                 .expect_err("no scope");
             assert_eq!(refused.code(), Code::InvalidArgument);
         }
@@ -232,9 +315,14 @@ mod tests {
     fn invitations_and_attempts_are_bounded() {
         let (invites, now) = (invites(None), Instant::now());
         let made: Vec<_> = (0..limits::INVITES_MAX)
-            .map(|_| invites.invite("view", Scope::View, now).expect("made"))
+            .map(|at| {
+                let of = [Scope::View, Scope::Control][at % 2];
+                invites.invite("view", &own(of), now).expect("made")
+            })
             .collect();
-        let full = invites.invite("view", Scope::View, now).expect_err("full");
+        let full = invites
+            .invite("view", &own(Scope::View), now)
+            .expect_err("full");
         assert_eq!(full.code(), Code::ResourceExhausted);
         for wrong in ["", "x", &made[0].secret[1..]]
             .iter()
@@ -255,7 +343,9 @@ mod tests {
             "others are not held up"
         );
         assert!(
-            invites.invite("view", Scope::View, now + VALID).is_ok(),
+            invites
+                .invite("view", &own(Scope::View), now + VALID)
+                .is_ok(),
             "old ones are forgotten"
         );
     }

@@ -85,6 +85,8 @@ mod tests {
             "SetAnalyses",
             // It needs no token at all.
             "Redeem",
+            "Guests",
+            "Revoke",
         ];
         assert_eq!(control.collect::<Vec<_>>(), commands);
     }

@@ -60,12 +60,13 @@ impl AuthMiddleware {
         let caller = self.auth.check(request, &state).map_err(refuse)?;
         if let Some(caller) = caller {
             // The first valid token of a connection: it counts as a client from here on.
-            state.promote().map_err(|full| {
+            state.promote(caller.token).map_err(|full| {
                 let peer = state.peer().to_string();
                 self.log
                     .warn(LogKind::TooManyClients, &peer, &full.to_string());
                 Status::resource_exhausted(full.to_string())
             })?;
+            state.close_when_revoked(caller.token, caller.revoked.clone());
             request.extensions_mut().insert(caller);
         }
         Ok(state)

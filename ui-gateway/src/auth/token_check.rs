@@ -39,23 +39,32 @@ impl Auth {
         let header = request.headers().get(header::AUTHORIZATION);
         let token = header.and_then(|header| header.as_bytes().strip_prefix(b"Bearer "));
         // A call without a token takes the same path with an empty one, which equals no token.
-        let Some(scope) = self.tokens.scope(token.unwrap_or_default()) else {
+        let Some(shown) = self.tokens.shown(token.unwrap_or_default()) else {
             state.count_refusal();
+            let why = match header {
+                None => "no token",
+                Some(_) => "wrong token",
+            };
+            let method = log_name(path.rsplit('/').next().unwrap_or(path));
+            self.audit
+                .refused(&method, state.peer(), state.client_name(), why);
             return Err(Status::unauthenticated(if header.is_none() {
                 "no token: send the metadata entry `authorization: Bearer TOKEN` with a token \
                  from the job's connect.json"
             } else {
                 "wrong token: use one from this job's connect.json (a job that was started anew \
-                 has new ones)"
+                 has new ones, and a guest's may have been revoked)"
             }));
         };
 
         let caller = Caller {
             peer: state.peer(),
             client: state.client_name(),
-            scope,
+            scope: shown.scope,
+            token: shown.id,
+            revoked: shown.revoked,
         };
-        if scope < scope_needed(path) {
+        if caller.scope < scope_needed(path) {
             let method = path.rsplit('/').next().unwrap_or(path);
             self.audit.denied(&log_name(method), &caller);
             return Err(Status::permission_denied(format!(

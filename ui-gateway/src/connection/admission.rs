@@ -6,6 +6,7 @@
 //! Authenticated clients are never closed for it.
 
 use super::peer::{Peer, PeerKey, Source};
+use crate::auth::tokens::TokenId;
 use crate::limits;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -58,13 +59,25 @@ pub struct Admission {
 struct OpenConnections {
     last_id: u64,
     unauthenticated: BTreeMap<u64, (Source, CancellationToken)>,
-    clients: BTreeMap<u64, PeerKey>,
+    clients: BTreeMap<u64, Client>,
+}
+
+/// A connection with a valid token.
+#[derive(Clone, Copy, Debug)]
+struct Client {
+    peer: PeerKey,
+    token: TokenId,
 }
 
 impl OpenConnections {
     /// The oldest unauthenticated connection of the source with most of them; of several such
-    /// sources, of the one whose connection is the oldest.
+    /// sources, of the one whose connection is the oldest. While most are from other hosts, it is
+    /// one of those: strangers, of however many addresses, do not push out the job's own user.
     fn eviction_candidate(&self) -> Option<u64> {
+        let is_remote = |source: &Source| matches!(source.0, PeerKey::Address(_));
+        let sources = self.unauthenticated.values().map(|(source, _)| source);
+        let remote = sources.filter(|source| is_remote(source)).count();
+        let only_remote = 2 * remote > self.unauthenticated.len();
         let count = |wanted: &Source| {
             let sources = self.unauthenticated.values().map(|(source, _)| source);
             sources.filter(|source| *source == wanted).count()
@@ -73,6 +86,7 @@ impl OpenConnections {
         let counted = self
             .unauthenticated
             .iter()
+            .filter(|(_, (source, _))| !only_remote || is_remote(source))
             .map(|(id, (source, _))| (count(source), *id));
         // The first of the largest.
         let first = counted.reduce(|best, next| if next.0 > best.0 { next } else { best });
@@ -146,30 +160,58 @@ impl Admission {
 }
 
 impl AdmissionSlot {
-    /// Counts the connection as a client's from now on; no effect if it is one already.
+    /// Counts the connection as a client's from now on, by the first token that it has shown; no
+    /// effect if it is one already.
     ///
     /// # Errors
     /// If there are too many clients; the connection stays unauthenticated.
-    pub fn promote(&self) -> Result<(), TooManyClients> {
+    pub fn promote(&self, token: TokenId) -> Result<(), TooManyClients> {
         let mut open = self.admission.open();
         // Either a client already, or evicted at this moment: its close is under way.
         if !open.unauthenticated.contains_key(&self.id) {
             return Ok(());
         }
 
-        let clients_max = self.admission.capacity.clients;
-        let of_peer_max = limits::CLIENTS_PER_PEER_MAX.min(clients_max);
-        let full = |clients, to_what| Err(TooManyClients { clients, to_what });
-        if open.clients.len() >= clients_max {
-            return full(clients_max, "to this job");
-        }
-        let of_peer = open.clients.values().filter(|key| **key == self.key);
-        if of_peer.count() >= of_peer_max {
-            return full(of_peer_max, "from your user or address");
+        let most = self.admission.capacity.clients;
+        let is_remote = |peer: PeerKey| matches!(peer, PeerKey::Address(_));
+        let clients = || open.clients.values();
+        let of_peer_max = if is_remote(self.key) {
+            limits::CLIENTS_PER_ADDRESS_MAX
+        } else {
+            limits::CLIENTS_PER_USER_MAX
+        };
+        // The part of other hosts stays a part where file descriptors are few.
+        let remote_max = most * limits::CLIENTS_OVER_TCP_MAX / limits::CLIENTS_MAX;
+        let bounds = [
+            (clients().count(), most, "to this job", true),
+            (
+                clients().filter(|client| client.peer == self.key).count(),
+                of_peer_max.min(most),
+                "from your user or address",
+                true,
+            ),
+            (
+                clients().filter(|client| is_remote(client.peer)).count(),
+                remote_max,
+                "from other hosts",
+                is_remote(self.key),
+            ),
+            (
+                clients().filter(|client| client.token == token).count(),
+                limits::CLIENTS_PER_GUEST_MAX,
+                "with this invitation",
+                matches!(token, TokenId::Guest(_)),
+            ),
+        ];
+        for (clients, most, to_what, is_bound) in bounds {
+            if is_bound && clients >= most {
+                return Err(TooManyClients { clients, to_what });
+            }
         }
 
         open.unauthenticated.remove(&self.id);
-        open.clients.insert(self.id, self.key);
+        let peer = self.key;
+        open.clients.insert(self.id, Client { peer, token });
         Ok(())
     }
 
@@ -191,6 +233,9 @@ impl Drop for AdmissionSlot {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::auth::tokens::Scope;
+
+    const VIEW: TokenId = TokenId::Own(Scope::View);
 
     const CAPACITY: Capacity = Capacity {
         unauthenticated: 2,
@@ -210,7 +255,7 @@ mod tests {
     fn a_new_connection_evicts_the_oldest_unauthenticated_and_no_client() {
         let admission = Admission::new(CAPACITY);
         let (client, _) = admission.accept(&USER);
-        client.promote().expect("capacity");
+        client.promote(VIEW).expect("capacity");
         assert!(!client.is_unauthenticated());
         let (first, evicts) = admission.accept(&USER);
         assert!(!evicts);
@@ -224,7 +269,7 @@ mod tests {
                 && !client.close.is_cancelled()
         );
         assert_eq!(admission.counts(), (2, 1));
-        first.promote().expect("it leaves");
+        first.promote(VIEW).expect("it leaves");
         assert_eq!(
             admission.counts(),
             (2, 1),
@@ -253,7 +298,7 @@ mod tests {
         let before = many.pop().expect("forty-nine");
         assert!(many.iter().all(|slot| slot.close.is_cancelled()));
         assert!(!before.close.is_cancelled() && !last.close.is_cancelled());
-        honest.promote().expect("capacity");
+        honest.promote(VIEW).expect("capacity");
         assert_eq!(admission.counts(), (3, 1));
     }
 
@@ -263,20 +308,20 @@ mod tests {
         let mut clients: Vec<AdmissionSlot> = (0..3)
             .map(|_| {
                 let (slot, _) = admission.accept(&USER);
-                slot.promote().expect("capacity");
-                slot.promote().expect("a client stays one");
+                slot.promote(VIEW).expect("capacity");
+                slot.promote(VIEW).expect("a client stays one");
                 slot
             })
             .collect();
         let (surplus, _) = admission.accept(&USER);
-        let full = surplus.promote().expect_err("full");
+        let full = surplus.promote(VIEW).expect_err("full");
         assert!(
             full.to_string()
                 .starts_with("3 clients are connected to this job")
         );
         assert!(surplus.is_unauthenticated());
         clients.pop();
-        surplus.promote().expect("a slot is free again");
+        surplus.promote(VIEW).expect("a slot is free again");
     }
 
     #[test]
@@ -287,10 +332,10 @@ mod tests {
         });
         let admitted = |peer: &Peer| {
             let (slot, _) = admission.accept(peer);
-            slot.promote().map(|()| slot)
+            slot.promote(VIEW).map(|()| slot)
         };
         let greedy = |host: usize| peer(&format!("[2001:db8::{host:x}]:1"));
-        let taken: Vec<AdmissionSlot> = (1..=limits::CLIENTS_PER_PEER_MAX)
+        let taken: Vec<AdmissionSlot> = (1..=limits::CLIENTS_PER_ADDRESS_MAX)
             .map(|host| admitted(&greedy(host)).expect("capacity"))
             .collect();
         assert!(
@@ -325,5 +370,53 @@ mod tests {
                 .expect_err("too few")
                 .contains("needs 56")
         );
+    }
+
+    /// Whatever comes from other hosts, the job's own user is admitted over the socket.
+    #[test]
+    fn strangers_of_many_addresses_leave_the_user_room() {
+        let admission = Admission::new(Capacity {
+            unauthenticated: 8,
+            clients: limits::CLIENTS_MAX,
+        });
+        let (own, _) = admission.accept(&USER);
+        let waiting: Vec<AdmissionSlot> = (1..100)
+            .map(|at| {
+                admission
+                    .accept(&peer(&format!("[2001:db8:{at:x}::1]:1")))
+                    .0
+            })
+            .collect();
+        assert!(!own.close.is_cancelled(), "none of them pushes it out");
+        drop(waiting);
+        let mut remote = Vec::new();
+        for at in 1..=limits::CLIENTS_MAX {
+            let (slot, _) = admission.accept(&peer(&format!("[2001:db8:{at:x}::1]:1")));
+            if slot.promote(VIEW).is_ok() {
+                remote.push(slot);
+            }
+        }
+        assert_eq!(remote.len(), limits::CLIENTS_OVER_TCP_MAX);
+        own.promote(VIEW).expect("room is kept for it");
+    }
+
+    #[test]
+    fn one_invitation_does_not_take_all_clients() {
+        let admission = Admission::new(Capacity {
+            unauthenticated: 4,
+            clients: limits::CLIENTS_MAX,
+        });
+        let admitted = |token| {
+            let (slot, _) = admission.accept(&USER);
+            slot.promote(token).map(|()| slot)
+        };
+        let guest = TokenId::Guest(1);
+        let taken: Vec<AdmissionSlot> = (0..limits::CLIENTS_PER_GUEST_MAX)
+            .map(|_| admitted(guest).expect("room"))
+            .collect();
+        assert!(admitted(guest).is_err());
+        assert!(admitted(TokenId::Guest(2)).is_ok() && admitted(VIEW).is_ok());
+        drop(taken);
+        admitted(guest).expect("room again");
     }
 }

@@ -19,7 +19,7 @@ pub struct ChunkedBody<B> {
     state: Arc<ConnectionState>,
     /// The answer in `state`.
     answer: u64,
-    _share: Option<BudgetShare>,
+    share: Option<BudgetShare>,
 }
 
 impl<B> ChunkedBody<B> {
@@ -34,7 +34,7 @@ impl<B> ChunkedBody<B> {
             rest: Bytes::new(),
             answer: state.begin_answer(),
             state,
-            _share: share,
+            share,
         }
     }
 
@@ -46,7 +46,9 @@ impl<B> ChunkedBody<B> {
             // A copy: a slice would keep all of a long answer alive in HTTP/2's buffer.
             Bytes::copy_from_slice(&self.rest.split_to(limits::CHUNK_BYTES_MAX))
         };
-        self.state.chunk_sent(self.answer, Instant::now());
+        let is_large = self.share.is_some();
+        self.state
+            .chunk_sent(self.answer, chunk.len(), is_large, Instant::now());
         Frame::data(chunk)
     }
 }
@@ -61,7 +63,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for ChunkedBody<B> {
     ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
         // HTTP/2 asks for the next frame only when it has space: the client has read what came
         // before.
-        self.state.chunk_consumed(self.answer);
+        self.state.chunk_consumed(self.answer, Instant::now());
         if self.rest.is_empty() {
             match ready!(Pin::new(&mut self.inner).poll_frame(context)) {
                 Some(Ok(frame)) => match frame.into_data() {
@@ -94,19 +96,22 @@ impl<B: Body<Data = Bytes> + Unpin> Body for ChunkedBody<B> {
 impl<B> Drop for ChunkedBody<B> {
     fn drop(&mut self) {
         // A cancelled call must not count as unread for ever.
-        self.state.chunk_consumed(self.answer);
+        self.state.end_answer(self.answer);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::auth::tokens::{Scope, TokenId};
     use crate::connection::admission::{Admission, Capacity};
     use crate::connection::peer::Peer;
     use crate::limits::answer_budget::AnswerBudget;
     use std::collections::VecDeque;
     use std::convert::Infallible;
     use std::time::Duration;
+
+    const VIEW: TokenId = TokenId::Own(Scope::View);
 
     /// A body of these frames.
     struct Frames(VecDeque<Frame<Bytes>>);
@@ -167,10 +172,10 @@ mod tests {
     #[test]
     fn the_budget_share_is_returned_with_the_body() {
         let budget = AnswerBudget::default();
-        let all = budget.share(limits::LARGE_ANSWER_BYTES_TOTAL_MAX);
+        let all = budget.share(limits::LARGE_ANSWER_BYTES_PER_TOKEN_MAX, VIEW);
         let body = ChunkedBody::new((), state(), Some(all.expect("free")));
-        assert!(budget.share(1).is_err());
+        assert!(budget.share(1, VIEW).is_err());
         drop(body);
-        budget.share(1).expect("returned with the body");
+        budget.share(1, VIEW).expect("returned with the body");
     }
 }

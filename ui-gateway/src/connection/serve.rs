@@ -3,6 +3,7 @@
 
 use super::admission::Admission;
 use super::state::ConnectionState;
+use crate::audit::Audit;
 use crate::auth::middleware::AuthMiddleware;
 use crate::limits::rate_limited_log::{LogKind, RateLimitedLog};
 use crate::limits::{self, Times};
@@ -34,6 +35,7 @@ pub struct ConnectionContext {
     /// The connections' tasks.
     pub tasks: TaskTracker,
     pub log: RateLimitedLog,
+    pub audit: Audit,
 }
 
 /// Serves a connection until it is closed.

@@ -3,11 +3,13 @@
 
 use super::admission::{AdmissionSlot, TooManyClients};
 use super::peer::Peer;
+use crate::auth::tokens::TokenId;
 use crate::limits;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
 
 /// The state of a connection, which every call finds in its request's extensions.
 #[derive(Debug)]
@@ -16,14 +18,48 @@ pub struct ConnectionState {
     slot: AdmissionSlot,
     refusals: AtomicU32,
     client: Mutex<Client>,
+    /// Cancelled when the connection is gone.
+    ended: CancellationToken,
+}
+
+impl Drop for ConnectionState {
+    fn drop(&mut self) {
+        self.ended.cancel();
+    }
 }
 
 #[derive(Debug, Default)]
 struct Client {
     name: String,
     last_answer: u64,
-    /// Answers of which HTTP/2 has taken a chunk and not asked for the next, since when.
-    unread: BTreeMap<u64, Instant>,
+    /// Guests whose tokens were shown.
+    guests: BTreeSet<u64>,
+    answers: BTreeMap<u64, Answer>,
+}
+
+/// An answer of which chunks were sent.
+#[derive(Debug)]
+struct Answer {
+    /// Since when HTTP/2 has not asked for the next chunk after the last one.
+    unread_since: Option<Instant>,
+    /// How long HTTP/2 has waited for the client so far.
+    waited: Duration,
+    /// Bytes of a large answer, which holds a part of the budget; others may be read at any rate.
+    large_bytes: Option<u64>,
+}
+
+impl Answer {
+    /// Whether the client does not read, or too little at a time.
+    fn is_stalled(&self, now: Instant, most: Duration) -> bool {
+        let unread = self
+            .unread_since
+            .map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
+        let drips = self.large_bytes.is_some_and(|bytes| {
+            let due = Duration::from_secs(bytes / limits::LARGE_ANSWER_BYTES_PER_SECOND_MIN);
+            self.waited + unread > most + due
+        });
+        unread > most || drips
+    }
 }
 
 impl ConnectionState {
@@ -33,6 +69,7 @@ impl ConnectionState {
             slot,
             refusals: AtomicU32::new(0),
             client: Mutex::default(),
+            ended: CancellationToken::new(),
         }
     }
 
@@ -48,8 +85,26 @@ impl ConnectionState {
     ///
     /// # Errors
     /// If there are too many.
-    pub fn promote(&self) -> Result<(), TooManyClients> {
-        self.slot.promote()
+    pub fn promote(&self, token: TokenId) -> Result<(), TooManyClients> {
+        self.slot.promote(token)
+    }
+
+    /// Closes the connection when this token, which was shown on it, is revoked: streams under way
+    /// end with it.
+    pub fn close_when_revoked(&self, token: TokenId, revoked: CancellationToken) {
+        let TokenId::Guest(number) = token else {
+            return;
+        };
+        // Once for each guest: the token may come with every call.
+        if self.client().guests.insert(number) {
+            let (close, ended) = (self.slot.close.clone(), self.ended.child_token());
+            tokio::spawn(async move {
+                tokio::select! {
+                    () = revoked.cancelled() => close.cancel(),
+                    () = ended.cancelled() => {}
+                }
+            });
+        }
     }
 
     /// Whether no valid token has been shown yet.
@@ -101,28 +156,47 @@ impl ConnectionState {
         client.last_answer
     }
 
-    /// HTTP/2 has taken a chunk of an answer.
-    pub fn chunk_sent(&self, answer: u64, now: Instant) {
-        self.client().unread.insert(answer, now);
+    /// HTTP/2 has taken so many bytes of an answer, which may be a large one.
+    pub fn chunk_sent(&self, answer: u64, bytes: usize, is_large: bool, now: Instant) {
+        let mut client = self.client();
+        let answer = client.answers.entry(answer).or_insert(Answer {
+            unread_since: None,
+            waited: Duration::ZERO,
+            large_bytes: is_large.then_some(0),
+        });
+        answer.unread_since = Some(now);
+        answer.large_bytes = answer.large_bytes.map(|before| before + bytes as u64);
     }
 
-    /// HTTP/2 asks for the next chunk of an answer, or the answer has ended.
-    pub fn chunk_consumed(&self, answer: u64) {
-        self.client().unread.remove(&answer);
+    /// HTTP/2 asks for the next chunk of an answer.
+    pub fn chunk_consumed(&self, answer: u64, now: Instant) {
+        if let Some(answer) = self.client().answers.get_mut(&answer) {
+            let since = answer.unread_since.take();
+            answer.waited +=
+                since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
+        }
     }
 
-    /// Whether the client has not read an answer for longer than `most`.
+    /// An answer has ended.
+    pub fn end_answer(&self, answer: u64) {
+        self.client().answers.remove(&answer);
+    }
+
+    /// Whether the client has not read an answer for longer than `most`, or reads a large one too
+    /// slowly.
     pub fn stalled(&self, now: Instant, most: Duration) -> bool {
-        self.client()
-            .unread
+        let client = self.client();
+        client
+            .answers
             .values()
-            .any(|since| now.saturating_duration_since(*since) > most)
+            .any(|answer| answer.is_stalled(now, most))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::auth::tokens::Scope;
     use crate::connection::admission::{Admission, Capacity};
 
     fn state() -> ConnectionState {
@@ -137,15 +211,49 @@ mod tests {
         let state = state();
         let (now, most) = (Instant::now(), Duration::from_secs(60));
         let (first, second) = (state.begin_answer(), state.begin_answer());
-        state.chunk_sent(first, now);
-        state.chunk_sent(second, now + most);
+        state.chunk_sent(first, 1, false, now);
+        state.chunk_sent(second, 1, false, now + most);
         assert!(!state.stalled(now + most, most));
         assert!(state.stalled(now + most + Duration::from_secs(1), most));
-        state.chunk_consumed(first);
+        state.chunk_consumed(first, now + most);
         assert!(!state.stalled(now + most + Duration::from_secs(1), most));
         assert!(state.stalled(now + 3 * most, most));
-        state.chunk_consumed(second);
+        state.end_answer(second);
         assert!(!state.stalled(now + 9 * most, most));
+    }
+
+    /// A large answer that is read drop by drop stalls; one that is read as fast as it must does
+    /// not, nor does a small one.
+    #[test]
+    fn a_large_answer_must_be_read_in_time() {
+        let (begun, most) = (Instant::now(), Duration::from_secs(60));
+        let second = Duration::from_secs(1);
+        let read = |is_large, bytes: u64, times: u32| {
+            let (state, answer) = (state(), 1);
+            (0..times).any(|at| {
+                let now = begun + second * at;
+                state.chunk_sent(answer, bytes as usize, is_large, now);
+                let is_stalled = state.stalled(now + second / 2, most);
+                state.chunk_consumed(answer, now + second);
+                is_stalled
+            })
+        };
+        let fast = limits::LARGE_ANSWER_BYTES_PER_SECOND_MIN;
+        assert!(!read(true, fast, 1000));
+        assert!(read(true, fast / 4, 200) && !read(false, fast / 4, 1000));
+    }
+
+    #[tokio::test]
+    async fn a_revoked_token_closes_its_connections() {
+        let state = state();
+        let (own, guest) = (TokenId::Own(Scope::View), TokenId::Guest(3));
+        let revoked = CancellationToken::new();
+        state.close_when_revoked(own, revoked.clone());
+        state.close_when_revoked(guest, revoked.clone());
+        tokio::task::yield_now().await;
+        assert!(!state.slot.close.is_cancelled());
+        revoked.cancel();
+        state.close_requested().await;
     }
 
     #[tokio::test]

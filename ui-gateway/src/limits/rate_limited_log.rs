@@ -1,9 +1,10 @@
-//! Log lines about refused connections and calls: a few per kind and minute, with the number of
-//! suppressed ones, so that strangers cannot make the log grow.
+//! Log lines that clients cause without a command, as refused connections and introductions: a few
+//! per kind and minute, with the number of suppressed ones, so that nobody can make the log grow.
 
 use super::rate_limit::{Rate, RateLimit};
 use crate::limits;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -22,6 +23,10 @@ pub enum LogKind {
     Call,
     /// A client beyond the limit.
     TooManyClients,
+    /// A client has introduced itself.
+    Hello,
+    /// An invitation was made or used.
+    Invitation,
 }
 
 /// The log; clones share its limits.
@@ -58,6 +63,13 @@ impl RateLimitedLog {
     pub fn warn(&self, kind: LogKind, peer: &str, what: &str) {
         if let Some(left_out) = self.admit(kind, Instant::now()) {
             tracing::warn!(peer, left_out, "{what}");
+        }
+    }
+
+    /// The same for what is no trouble, and yet as frequent as clients wish.
+    pub fn info(&self, kind: LogKind, peer: &dyn Display, client: &str, what: &str) {
+        if let Some(left_out) = self.admit(kind, Instant::now()) {
+            tracing::info!(%peer, client, left_out, "{what}");
         }
     }
 }

@@ -30,7 +30,7 @@ pub enum LinkError {
     )]
     TimedOut(Duration),
     #[error(
-        "{0} requests to the root wait for an answer already; ask again when some are answered"
+        "{0} questions to the root wait for an answer already; ask again when some are answered"
     )]
     Busy(usize),
     /// The root's own sentence.
@@ -69,4 +69,31 @@ pub struct Reply {
 pub(super) struct PendingRequest {
     pub ask: Ask,
     pub reply: oneshot::Sender<Result<Reply, LinkError>>,
+}
+
+/// Where the answer to a request comes.
+pub(super) type ReplyReceiver = oneshot::Receiver<Result<Reply, LinkError>>;
+
+/// The answer, or an error after `time_max`.
+pub(super) async fn within(
+    time_max: Duration,
+    answer: impl Future<Output = Result<Arc<Reply>, LinkError>>,
+) -> Result<Arc<Reply>, LinkError> {
+    match tokio::time::timeout(time_max, answer).await {
+        Err(_) => Err(LinkError::TimedOut(time_max)),
+        Ok(reply) => reply,
+    }
+}
+
+/// The answer, once it is there.
+pub(super) async fn received(answer: ReplyReceiver) -> Result<Arc<Reply>, LinkError> {
+    match answer.await {
+        // The other end of the reply was dropped, with the link's task.
+        Err(_) => Err(LinkError::Disconnected("the gateway is ending".into())),
+        Ok(Ok(Reply {
+            answer: Answer::Refused(why),
+            ..
+        })) => Err(LinkError::Refused(why)),
+        Ok(reply) => reply.map(Arc::new),
+    }
 }

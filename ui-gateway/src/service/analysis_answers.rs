@@ -1,12 +1,14 @@
 //! Answers that rest on analyses, each with whether its analysis was on.
 
 use super::{Service, large, or_default};
+use crate::auth::tokens::TokenId;
 use crate::limits;
 use crate::root_link::request::{LinkError, Reply};
 use invivo_grpc::{convert, v1};
 use invivo_proto::control::analyses::Analysis;
 use invivo_proto::control::link::Answer;
 use invivo_proto::control::tree::Query;
+use std::sync::Arc;
 use tonic::{Response, Status};
 
 impl Service {
@@ -16,7 +18,7 @@ impl Service {
         &self,
         query: Query,
         analysis: Analysis,
-    ) -> Result<(Reply, v1::AnalysisStatus), LinkError> {
+    ) -> Result<(Arc<Reply>, v1::AnalysisStatus), LinkError> {
         let (reply, switches) = tokio::try_join!(self.query(query), self.query(Query::Analyses))?;
         let Answer::Analyses(status, _) = &switches.answer else {
             return Err(LinkError::Mismatched);
@@ -46,6 +48,7 @@ impl Service {
     pub(super) async fn answer_functions(
         &self,
         asked: &v1::FunctionsRequest,
+        token: TokenId,
     ) -> Result<Response<v1::FunctionsReply>, Status> {
         let rank_rows_max = if asked.per_rank {
             or_default(
@@ -58,7 +61,7 @@ impl Service {
         };
         let share = self
             .answer_budget
-            .share(rank_rows_max as usize * limits::RANK_ROW_BYTES)?;
+            .share(rank_rows_max as usize * limits::RANK_ROW_BYTES, token)?;
         let query = Query::Functions { rank_rows_max };
         let (reply, analysis) = self.query_analysis(query, Analysis::Functions).await?;
         let Answer::Functions(table, coverage) = &reply.answer else {
@@ -80,6 +83,7 @@ impl Service {
     pub(super) async fn answer_matrix(
         &self,
         side_max: u32,
+        token: TokenId,
     ) -> Result<Response<v1::MatrixReply>, Status> {
         let side_max = or_default(
             side_max,
@@ -89,7 +93,7 @@ impl Service {
         let cells = side_max as usize * side_max as usize;
         let share = self
             .answer_budget
-            .share(cells * limits::MATRIX_CELL_BYTES)?;
+            .share(cells * limits::MATRIX_CELL_BYTES, token)?;
         let query = Query::Matrix { side_max };
         let (reply, analysis) = self.query_analysis(query, Analysis::Matrix).await?;
         let Answer::Matrix(matrix, coverage) = &reply.answer else {
@@ -116,5 +120,64 @@ impl Service {
             analysis: Some(analysis),
             ..convert::messages_reply(messages, coverage)
         }))
+    }
+
+    /// Call paths.
+    pub(super) async fn answer_stacks(
+        &self,
+        asked: &v1::StacksRequest,
+    ) -> Result<Response<v1::StacksReply>, Status> {
+        let chosen = convert::stacks::chosen(asked)
+            .ok_or_else(|| Status::invalid_argument("ranks: at most 8 ranges of ranks"))?;
+        let threads = asked.threads;
+        let reply = self.query(Query::Stacks { chosen, threads }).await?;
+        let Answer::Stacks(stacks, coverage) = &reply.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
+        let coverage = convert::coverage(coverage, &reply.missing);
+        Ok(Response::new(convert::stacks::reply(stacks, coverage)))
+    }
+
+    /// What the buffers hold.
+    pub(super) async fn answer_buffers(&self) -> Result<Response<v1::BuffersReply>, Status> {
+        let reply = self.query(Query::Buffers).await?;
+        let Answer::Buffers(buffers, coverage) = &reply.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
+        Ok(Response::new(v1::BuffersReply {
+            coverage: Some(convert::coverage(coverage, &reply.missing)),
+            ..convert::buffers::reply(buffers)
+        }))
+    }
+
+    /// A page of records.
+    pub(super) async fn answer_records(
+        &self,
+        asked: &v1::RecordsRequest,
+        token: TokenId,
+    ) -> Result<Response<v1::RecordsReply>, Status> {
+        let max = or_default(asked.max, limits::PAGE_DEFAULT, limits::PAGE_MAX);
+        let share = self
+            .answer_budget
+            .share(max as usize * limits::PAGE_ROW_BYTES, token)?;
+        let reply = self
+            .query(convert::buffers::records_query(asked, max).map_err(Status::invalid_argument)?)
+            .await?;
+        let Answer::Records(records, coverage) = &reply.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
+        let message = convert::buffers::records_reply(records).ok_or_else(|| {
+            let (rank, thread) = (asked.rank, asked.thread);
+            Status::not_found(format!(
+                "nobody has records of rank {rank}, thread {thread}: the job has {} ranks, each \
+                 with threads from 0 on",
+                coverage.ranks
+            ))
+        })?;
+        let message = v1::RecordsReply {
+            coverage: Some(convert::coverage(coverage, &reply.missing)),
+            ..message
+        };
+        Ok(large(message, share))
     }
 }

@@ -2,7 +2,9 @@
 
 use crate::audit::Audit;
 use crate::audit::ring::Reader;
+use crate::auth::tokens::TokenId;
 use crate::limits;
+use crate::limits::shares::Shares;
 use futures_util::Stream;
 use invivo_grpc::v1;
 use std::sync::Arc;
@@ -14,6 +16,7 @@ use tonic::Status;
 pub struct AuditStreams {
     audit: Audit,
     free: Arc<Semaphore>,
+    by_token: Shares<TokenId>,
 }
 
 impl AuditStreams {
@@ -21,6 +24,7 @@ impl AuditStreams {
         AuditStreams {
             audit,
             free: Arc::new(Semaphore::new(limits::FOLLOWERS_MAX)),
+            by_token: Shares::new(limits::FOLLOWERS_PER_TOKEN_MAX),
         }
     }
 
@@ -31,16 +35,19 @@ impl AuditStreams {
     pub fn open(
         &self,
         follow: bool,
+        token: TokenId,
         closing: watch::Receiver<bool>,
     ) -> Result<impl Stream<Item = Result<v1::AuditEntry, Status>> + use<>, Status> {
-        let full = |_| {
+        let full = |most: usize| {
             Status::resource_exhausted(format!(
-                "{} clients read the audit log already: end one of them",
-                limits::FOLLOWERS_MAX
+                "{most} clients read the audit log already: end one of them"
             ))
         };
 
-        let permit = Arc::clone(&self.free).try_acquire_owned().map_err(full)?;
+        let of_token = self.by_token.take(token, 1);
+        let of_token = of_token.ok_or_else(|| full(limits::FOLLOWERS_PER_TOKEN_MAX))?;
+        let of_all = Arc::clone(&self.free).try_acquire_owned();
+        let permit = (of_all.map_err(|_| full(limits::FOLLOWERS_MAX))?, of_token);
         let ring = self.audit.ring();
         let reader = Reader::begin(&ring.borrow());
         let begun = (reader, ring, closing, permit);

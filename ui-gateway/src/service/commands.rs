@@ -146,8 +146,8 @@ impl Commands {
         let time_max = limits::COMMAND_TIME_MAX + Duration::from_nanos(order.extra_time_ns());
 
         let acks: Result<Acks, LinkError> = match self.link.ask(ask, time_max).await {
-            Ok(reply) => match reply.answer {
-                Answer::Command(acks) => Ok(acks),
+            Ok(reply) => match &reply.answer {
+                Answer::Command(acks) => Ok(acks.clone()),
                 _ => Err(LinkError::Mismatched),
             },
             Err(error) => Err(error),

@@ -3,7 +3,9 @@
 //! It polls the root at the interval of the fastest watcher. A watcher takes the newest snapshot
 //! when it is ready, so that a slow client skips snapshots instead of queueing them.
 
+use crate::auth::tokens::TokenId;
 use crate::limits;
+use crate::limits::shares::{Share, Shares};
 use crate::root_link::RootLink;
 use crate::root_link::request::LinkError;
 use futures_util::Stream;
@@ -63,6 +65,7 @@ struct Watchers {
 pub struct SnapshotFeed {
     newest: watch::Receiver<NewestSnapshot>,
     watchers: watch::Sender<Watchers>,
+    by_token: Shares<TokenId>,
 }
 
 impl SnapshotFeed {
@@ -75,18 +78,29 @@ impl SnapshotFeed {
         });
         let watchers = watch::Sender::new(Watchers::default());
         tokio::spawn(poll(link, watchers.subscribe(), newest_in));
-        SnapshotFeed { newest, watchers }
+        SnapshotFeed {
+            newest,
+            watchers,
+            by_token: Shares::new(limits::WATCHERS_PER_TOKEN_MAX),
+        }
     }
 
     /// A stream of snapshots for one watcher. It ends without an error when `closing` becomes true.
     ///
     /// # Errors
-    /// If there are too many watchers.
+    /// If there are too many watchers, of all or with this token.
     pub fn watch(
         &self,
         options: WatchOptions,
+        token: TokenId,
         closing: watch::Receiver<bool>,
     ) -> Result<impl Stream<Item = Result<v1::Snapshot, Status>> + use<>, Status> {
+        let share = self.by_token.take(token, 1).ok_or_else(|| {
+            Status::resource_exhausted(format!(
+                "{} clients with this token watch this job already: end one of them",
+                limits::WATCHERS_PER_TOKEN_MAX
+            ))
+        })?;
         let entry = WatcherEntry::take(&self.watchers, options)?;
         // A snapshot taken for another watcher is good enough as the first one while it is fresh.
         let fresh = self
@@ -104,7 +118,7 @@ impl SnapshotFeed {
             due: Instant::now(),
             newest: self.newest.clone(),
             closing,
-            _entry: entry,
+            _entry: (entry, share),
         };
         Ok(futures_util::stream::unfold(
             Some(watcher),
@@ -171,7 +185,7 @@ struct Watcher {
     due: Instant,
     newest: watch::Receiver<NewestSnapshot>,
     closing: watch::Receiver<bool>,
-    _entry: WatcherEntry,
+    _entry: (WatcherEntry, Share<TokenId>),
 }
 
 impl Watcher {
@@ -298,14 +312,14 @@ async fn take(
     let (status, analyses, functions) =
         tokio::try_join!(ask(Query::Status), ask(Query::Analyses), functions)?;
     let (Answer::Status(job, coverage), Answer::Analyses(analyses, _)) =
-        (status.answer, analyses.answer)
+        (&status.answer, &analyses.answer)
     else {
         return Err(LinkError::Mismatched);
     };
 
-    let rows = match functions.map(|reply| reply.answer) {
+    let rows = match functions.as_ref().map(|reply| &reply.answer) {
         None => Vec::new(),
-        Some(Answer::Functions(table, _)) => convert::function_rows(&table).0,
+        Some(Answer::Functions(table, _)) => convert::function_rows(table).0,
         Some(_) => return Err(LinkError::Mismatched),
     };
 
@@ -315,10 +329,10 @@ async fn take(
     let message = v1::Snapshot {
         sequence,
         unix_ns: unix.as_nanos().try_into().unwrap_or(u64::MAX),
-        coverage: Some(convert::coverage(&coverage, &status.missing)),
+        coverage: Some(convert::coverage(coverage, &status.missing)),
         status: Some(v1::JobStatus {
-            analyses: convert::analyses::all(&analyses),
-            ..(&job).into()
+            analyses: convert::analyses::all(analyses),
+            ..job.into()
         }),
         functions: rows,
     };

@@ -90,17 +90,17 @@ impl Pages {
             .link
             .ask(Ask::Query(query), limits::QUERY_TIME_MAX)
             .await?;
-        let Answer::Timeline(last, _) = reply.answer else {
+        let Answer::Timeline(last, _) = &reply.answer else {
             return Err(LinkError::Mismatched.into());
         };
 
         // `behind` never goes back: a faulty answer cannot make the stream loop.
-        self.next = from.behind(&last, self.ranks);
+        self.next = from.behind(last, self.ranks);
         let page = TimelinePage {
             from_ns: self.from_ns,
             to_ns: self.to_ns,
-            timeline: last,
-            missing: reply.missing,
+            timeline: last.clone(),
+            missing: reply.missing.clone(),
         };
         Ok(Some(convert::timeline::page(&page, self.ranks)))
     }

@@ -166,6 +166,7 @@ pub fn last(from: TimelinePosition) -> Timeline {
         region: RegionId(2),
         begin_ns: 8_000,
         begin_ticks: 80,
+        occupant: 2,
     };
     let piece = Piece {
         location: from.location,

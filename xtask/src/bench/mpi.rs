@@ -127,9 +127,9 @@ pub fn behind_run(line: &Command, report: &Path) -> Command {
     run
 }
 
-/// Processes of a job with so many ranks, four at most: one place, and the root.
+/// Processes of a job on one node with so many ranks: one more.
 pub fn with_tools(ranks: u32) -> u32 {
-    ranks + 2
+    ranks + 1
 }
 
 /// The report of an observed job.

@@ -30,6 +30,8 @@ const STAGES: [&str; 7] = [
 ];
 /// Whole places: everything on, the analyses that are on by default, none.
 const WHOLES: [&str; 3] = ["place", "default", "none"];
+/// Records as they are and raw ones: the rank's side, then the place's.
+const FORMATS: [&str; 4] = ["encode", "write raw", "decode alone", "read raw"];
 /// Growth of memory that is allowed between half-time and the end: the number of messages that wait
 /// for their other end differs.
 const GROWTH_MAX: f64 = 0.02;
@@ -76,7 +78,9 @@ pub fn run(effort: &Effort) -> Result<()> {
                  same packets, turn by turn: \
                  checksum of packets, copy (the same, and keeping them as they came), decode \
                  (with the checksum), and what store, functions, \
-                 matrix and messages take beyond that.";
+                 matrix and messages take beyond that. encode and decode alone, write raw and \
+                 read raw: a rank's calls in the records of its packets, and in records of fixed \
+                 size.";
     write_table("place", about, effort, &beside, &rows)
 }
 
@@ -101,7 +105,9 @@ fn rows(measured: &[Value]) -> Result<Vec<Value>> {
         }
 
         let decode = each.get(&(*locations, "decode"));
-        let is_part = !WHOLES.contains(stage) && !matches!(*stage, "checksum" | "copy" | "decode");
+        let is_part = !WHOLES.contains(stage)
+            && !FORMATS.contains(stage)
+            && !matches!(*stage, "checksum" | "copy" | "decode");
         let before = decode.filter(|_| is_part);
         let beyond = |name: &str| -> Result<Vec<f64>> {
             let mut ns = per_call(lines, name)?;
@@ -122,6 +128,7 @@ fn rows(measured: &[Value]) -> Result<Vec<Value>> {
             "cpu_ns": Median::of(&beyond("cpu_ns")?)?.json(),
             "wall_ns": Median::of(&beyond("wall_ns")?)?.json(),
             "allocations_per_million_calls": allocations,
+            "bytes_per_call": lines[0]["bytes_per_call"],
         }));
     }
     Ok(rows)
@@ -161,7 +168,7 @@ fn print(rows: &[Value]) {
     );
 
     let of = |name: &'static str| rows.iter().filter(move |row| row["stage"] == name);
-    let stages = STAGES.iter().copied().chain(WHOLES);
+    let stages = STAGES.iter().copied().chain(WHOLES).chain(FORMATS);
     for row in stages.flat_map(of) {
         let ns = |name: &str| row["cpu_ns"][name].as_f64().unwrap_or(0.0);
         let bounds = format!("{:.1} .. {:.1}", ns("low"), ns("high"));

@@ -5,7 +5,13 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Names of processes that belong to the tool, as the kernel shortens them.
-const TOOLS: [&str; 4] = ["tool-place", "analysis-node", "ui-gateway", "invivo"];
+const TOOLS: [&str; 5] = [
+    "tool-process",
+    "tool-place",
+    "analysis-node",
+    "ui-gateway",
+    "invivo",
+];
 /// From the launcher's start to a job that has all its tool processes.
 const START_MAX: Duration = Duration::from_secs(30);
 
@@ -30,14 +36,16 @@ impl Process {
     }
 }
 
-/// Waits until a job has its place, its root and its gateway, and gives all processes of the tool
+/// Waits until a job has its tool processes and its gateway, and gives all processes of the tool
 /// below that one.
 pub fn of_job(launcher: u32) -> Result<Vec<Process>> {
     let begun = Instant::now();
     while begun.elapsed() < START_MAX {
         let all = below(launcher)?;
-        let mut needed = TOOLS.iter();
-        if needed.all(|name| all.iter().any(|process| process.name == *name)) {
+        let has = |name| all.iter().any(|process: &Process| process.name == name);
+        // One for everything, or some with a role each.
+        let tools = has("tool-process") || has("tool-place") && has("analysis-node");
+        if tools && has("ui-gateway") {
             return Ok(all);
         }
         std::thread::sleep(Duration::from_millis(100));

@@ -78,7 +78,7 @@ pub fn run() -> Result<()> {
         "name": "steer", "unit": "ms", "ranks": RANKS, "baseline_p50": baseline.0,
         "baseline_p99": baseline.1, "rows": rows,
         "about": format!(
-            "Commands to {RANKS} ranks (and a tool place and the root) of Open MPI through one \
+            "Commands to {RANKS} ranks (and a tool process) of Open MPI through one \
              gRPC client, the whole call as \
              the client sees it until every rank has acknowledged; of a window of {} ms what it \
              takes beyond its length. A cut \
@@ -100,7 +100,7 @@ pub fn run() -> Result<()> {
 fn job(spin: &Path, work: &str, name: &str, options: &[&str], rounds: &str) -> Result<Times> {
     let state = root().join("target/bench/state");
     let name = format!("bench-steer-{name}");
-    let mut launch = mpiexec(RANKS + 2);
+    let mut launch = mpiexec(RANKS + 1);
     launch
         .arg(invivo())
         .args(["exec", "--no-config", "--quiet"])

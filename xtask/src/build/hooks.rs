@@ -10,10 +10,9 @@ use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
 /// Programs with the feature, the packages that hold them, and whether they are on MPI.
-const HOOKED: [(&str, &str, bool); 3] = [
+const HOOKED: [(&str, &str, bool); 2] = [
     ("invivo", "invivo-launcher", false),
-    ("tool-place", "invivo-tool-place", true),
-    ("analysis-node", "invivo-analysis-node", true),
+    ("tool-process", "invivo-tool-process", true),
 ];
 
 /// Builds it beside a `target/dist` that is there.

@@ -7,7 +7,4 @@ pub const PROGRAMS: [(&str, &str, &str); 3] = [
     ("invivo-client", "invivo-cli", "lib/invivo/client"),
 ];
 /// Programs on MPI.
-pub const TOOLS: [(&str, &str); 2] = [
-    ("tool-place", "invivo-tool-place"),
-    ("analysis-node", "invivo-analysis-node"),
-];
+pub const TOOLS: [(&str, &str); 1] = [("tool-process", "invivo-tool-process")];

@@ -18,7 +18,7 @@ pub fn run() -> Result<()> {
         "A real, unmodified program: LAMMPS as Debian ships it, on four ranks, with 10,000 steps \
          of its melt example.",
     );
-    demo.say("Invivo adds two processes (a tool place and the root) that LAMMPS cannot see.");
+    demo.say("Invivo adds one process (tool place and root) that LAMMPS cannot see.");
     let mut job = start(&demo)?;
 
     let shown = show(&demo, &mut job);

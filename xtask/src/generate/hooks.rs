@@ -27,6 +27,39 @@ pub fn hooks(f: &Function) -> Result<(String, String)> {
     let hooks: (String, String) = match f.role.as_str() {
         "plain" if has("comm") => after("call.on(comm);"),
         "plain" => Default::default(),
+        "probe" => (OWN_STATUS.into(), "call.probed(status, comm);".into()),
+        "put" => after(
+            "let bytes = call.bytes(origin_addr, origin_count.into(), origin_datatype); \
+             call.one_sided(target_rank, win, bytes, 0);",
+        ),
+        "get" => after(
+            "let bytes = call.bytes(origin_addr, origin_count.into(), origin_datatype); \
+             call.one_sided(target_rank, win, 0, bytes);",
+        ),
+        // What goes out is as much as what comes back, or nothing; its own arguments mean nothing
+        // where nothing goes out.
+        "get_accumulate" => after(
+            "let bytes = call.bytes(result_addr, result_count.into(), result_datatype); \
+             call.one_sided(target_rank, win, if origin_count == 0 { 0 } else { bytes }, bytes);",
+        ),
+        "fetch" => after(
+            "let bytes = call.bytes(result_addr, 1, datatype); \
+             call.one_sided(target_rank, win, bytes, bytes);",
+        ),
+        "win_rank" => after("call.one_sided(rank, win, 0, 0);"),
+        "win_new" => after("call.win_new(comm, win);"),
+        "win_free" => (
+            "let known = call.win_leaving(win);".into(),
+            "call.win_stays(known);".into(),
+        ),
+        "file_moved" => (
+            OWN_STATUS.into(),
+            format!("call.file({}, (*status).bytes());", is_read(f)),
+        ),
+        "file_posted" => after(&format!(
+            "let bytes = call.bytes(buf, count.into(), datatype); call.file({}, bytes);",
+            is_read(f)
+        )),
         "send" => after("call.send(count.into(), datatype, dest, tag, comm);"),
         "post_send" => after("call.post_send(count.into(), datatype, dest, tag, comm, request);"),
         "send_init" => after("call.send_init(count.into(), datatype, dest, tag, comm, request);"),
@@ -65,9 +98,13 @@ pub fn hooks(f: &Function) -> Result<(String, String)> {
         }
         "mprobe" => (
             OWN_STATUS.into(),
-            "call.mprobe(true, message, comm);".into(),
+            "call.mprobe(message, comm); call.probed(status, comm);".into(),
         ),
-        "improbe" => after("call.mprobe(*flag != 0, message, comm);"),
+        "improbe" => after(
+            "if *flag != 0 { call.mprobe(message, comm); } \
+             if *flag != 0 && status != STATUS_IGNORE { call.probed(status, comm); } \
+             else { call.on(comm); }",
+        ),
         "mrecv" => (
             format!("{OWN_STATUS} let held = call.held_message(message);"),
             "call.mrecv(held, status);".into(),
@@ -187,7 +224,9 @@ pub fn hooks(f: &Function) -> Result<(String, String)> {
             )
         }
         // These tell and have nothing to follow: nothing where nobody listens.
-        "plain" | "send" | "recv" | "sendrecv" | "sendrecv_replace" => {
+        "plain" | "send" | "recv" | "sendrecv" | "sendrecv_replace" | "probe" | "iprobe"
+        | "put" | "get" | "get_accumulate" | "fetch" | "win_rank" | "file_moved"
+        | "file_posted" => {
             format!("if result == 0 && call.recorded() {{ {} }}", hooks.1)
         }
         // Counted always: ordinals are to agree between ranks that are not switched at the same
@@ -196,7 +235,7 @@ pub fn hooks(f: &Function) -> Result<(String, String)> {
             "if result == 0 {{ call.count_collective(comm); if call.recorded() {{ {} }} }}",
             hooks.1
         ),
-        "comm_free" => format!("if result != 0 {{ {} }}", hooks.1),
+        "comm_free" | "win_free" => format!("if result != 0 {{ {} }}", hooks.1),
         // A failed operation is complete as well where its handle is gone.
         "wait" | "test" => format!(
             "if result == 0 {{ {} }} else {{ call.failed(held, request); }}",
@@ -209,6 +248,11 @@ pub fn hooks(f: &Function) -> Result<(String, String)> {
         _ => format!("if result == 0 {{ {} }}", hooks.1),
     };
     Ok((hooks.0, after))
+}
+
+/// Whether a function of files reads, as the wrapper says it.
+fn is_read(f: &Function) -> bool {
+    f.name.contains("read")
 }
 
 fn root(f: &Function) -> &'static str {

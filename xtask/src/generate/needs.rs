@@ -10,7 +10,7 @@ pub fn needs(f: &Function) -> (&'static str, &'static str) {
         "send" => ("Receiver", "call.needs_receiver(dest, tag, comm); "),
         "recv" => ("Sender", "call.needs_sender(source, tag, comm); "),
         "mprobe" => ("Message", "call.needs_sender(source, tag, comm); "),
-        "plain" if f.name == "MPI_Probe" => ("Message", "call.needs_sender(source, tag, comm); "),
+        "probe" => ("Message", "call.needs_sender(source, tag, comm); "),
         "sendrecv" | "sendrecv_replace" => (
             "Both",
             "call.needs_both(dest, sendtag, source, recvtag, comm); ",

@@ -25,7 +25,15 @@ pub fn wrappers(functions: &[Function]) -> Result<String> {
         // These are written by hand in the shim, or have no wrapper.
         if matches!(
             role.as_str(),
-            "none" | "init" | "finalize" | "abort" | "session" | "attr" | "keyval" | "asked"
+            "none"
+                | "init"
+                | "finalize"
+                | "abort"
+                | "session"
+                | "attr"
+                | "keyval"
+                | "asked"
+                | "control"
         ) {
             continue;
         }

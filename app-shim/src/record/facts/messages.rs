@@ -195,17 +195,21 @@ impl Call {
         self.part(receive, 0, 0);
     }
 
-    /// A matched probe; with `found` it took a message.
-    pub unsafe fn mprobe(&mut self, found: bool, message: *const Message, comm: Comm) {
-        // A message that was found is followed while nothing is recorded, too: the receive of it
-        // has no communicator among its arguments.
-        if found || self.recorded() {
-            self.on(comm);
-        }
-        if found {
-            // SAFETY: the real call has written the message.
-            requests::matched(unsafe { *message }, self.facts.comm().0);
-        }
+    /// A probe has found a message that this status describes. It has not moved yet: no bytes.
+    #[inline(always)]
+    pub unsafe fn probed(&mut self, status: *const Status, comm: Comm) {
+        // SAFETY: the wrapper passes a status that the real call has filled.
+        let Status { source, tag, .. } = unsafe { &*status };
+        self.on(comm);
+        self.facts.message = Words::message(peer(*source), tag_of(*tag));
+    }
+
+    /// A matched probe took a message. It is followed while nothing is recorded, too: the receive
+    /// of it has no communicator among its arguments.
+    pub unsafe fn mprobe(&mut self, message: *const Message, comm: Comm) {
+        self.on(comm);
+        // SAFETY: the real call has written the message.
+        requests::matched(unsafe { *message }, self.facts.comm().0);
     }
 
     /// The message handle as it is before the call that uses it up.

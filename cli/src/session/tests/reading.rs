@@ -149,7 +149,7 @@ fn what_is_no_step_is_named_with_its_line() {
             "record = \"maybe\"",
             "s.toml:5: no record `maybe`; there are: on, off",
         ),
-        ("record = { for = 2 }", "s.toml:5: for: \"2\" is no time"),
+        ("record = { for = -2 }", "s.toml:5: for: \"-2\" is no time"),
         (
             "record = {}",
             "s.toml:5: for how long? write record = { for = \"2s\" }",

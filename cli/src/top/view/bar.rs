@@ -63,7 +63,7 @@ pub fn draw(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
     if snapshot.is_some() {
         first.push(members(&coverage));
         first.extend(recording(&status));
-        second.extend(losses(&coverage, &status));
+        second.extend(losses(&coverage, model.live.history.last().overhead));
     } else {
         second.push(("no numbers yet".to_owned(), Mood::Plain));
     }
@@ -178,7 +178,7 @@ fn members(coverage: &Coverage) -> (String, Mood) {
     (text, if all { Mood::Plain } else { Mood::Warning })
 }
 
-fn losses(coverage: &Coverage, status: &JobStatus) -> [(String, Mood); 3] {
+fn losses(coverage: &Coverage, overhead: Option<f64>) -> [(String, Mood); 3] {
     let ledger = coverage.ledger.unwrap_or_default();
     let lost = dropped(coverage);
     let drops = if lost == 0 {
@@ -191,8 +191,7 @@ fn losses(coverage: &Coverage, status: &JobStatus) -> [(String, Mood); 3] {
         );
         (text, Mood::Warning)
     };
-    let rank_ns = status.observed_ns as f64 * f64::from(coverage.ranks);
-    let overhead = share(coverage.overhead_ns as f64, rank_ns);
+    let overhead = overhead.map_or_else(|| "-".to_owned(), |of_time| share(of_time, 1.0));
     [
         (format!("lag {}", duration(coverage.lag_ns)), Mood::Plain),
         drops,

@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-const TEXT: [&str; 17] = [
+const TEXT: [&str; 18] = [
     "1 to 5     overview, ranks, functions, matrix, buffers",
     "arrows     move a long page; so do PgUp, PgDn, Home, j and k",
     "space      freeze the view, and go on; the bar above stays live",
@@ -21,7 +21,8 @@ const TEXT: [&str; 17] = [
     "",
     "lag        age of the oldest record that is not in the numbers yet",
     "dropped    calls without a record: no packet free, too many threads, no memory",
-    "overhead   share of the ranks' time that they spent in the measurement",
+    "overhead   the ranks' time in the measurement, and CPU time of its processes,",
+    "           as a share of the ranks' time",
     "scope      what this connection may do: view, or control",
     "FROZEN     the view stands still; PAUSED: the application does; RECORDING OFF:",
     "           the application runs unobserved",

@@ -8,6 +8,7 @@ use crate::top::view::frame::titled;
 use invivo_grpc::v1::{FunctionRow, RankCounts};
 use invivo_report::functions::observed_mpi_ns;
 use invivo_report::glyphs::Look;
+use invivo_report::recording;
 use invivo_report::units::{count, share};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -107,7 +108,15 @@ fn draw_calls(picture: &Picture, look: Look, area: Rect, buffer: &mut Buffer) {
 fn draw_share(picture: &Picture, look: Look, area: Rect, buffer: &mut Buffer) {
     let now = picture.history.last().mpi_share;
     let now = now.map_or_else(|| "-".to_owned(), |of_time| share(of_time, 1.0));
-    let title = format!("time in MPI {now}, scale to 100 %");
+    let status = picture
+        .snapshot
+        .as_ref()
+        .and_then(|snapshot| snapshot.status.as_ref());
+    let alert = status.and_then(|status| status.recording.as_ref().and_then(recording::alert));
+    let title = match alert.filter(|alert| alert == "RECORDING OFF") {
+        Some(_) => format!("time in MPI {now} before recording was switched off"),
+        None => format!("time in MPI {now}, scale to 100 %"),
+    };
     let area = titled(&title, look, area, buffer);
     // A share has a fixed scale, so that two jobs look alike when they are.
     let scaled = |sample: &Sample| sample.mpi_share.map(|of_time| (1000.0 * of_time) as u64);

@@ -1,5 +1,4 @@
-//! The page of ranks, those with the most time in MPI first: they wait most, and the ranks that
-//! they wait for are at the other end.
+//! The page of ranks, those with the least time in MPI first: the others wait for them.
 
 use super::table;
 use crate::top::model::Picture;
@@ -39,7 +38,7 @@ pub fn draw(picture: &Picture, scroll: usize, look: Look, area: Rect, buffer: &m
         .as_ref()
         .map_or(0, |coverage| coverage.ranks);
     let title = format!(
-        "{} of {ranks} ranks, the most time in MPI first",
+        "{} of {ranks} ranks, the least time in MPI first",
         status.named.len()
     );
     let area = titled(&title, look, area, buffer);

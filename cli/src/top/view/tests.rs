@@ -107,7 +107,7 @@ fn the_bar_tells_what_is_not_as_usual() {
     assert_eq!(
         plain,
         " LIVE | 4 of 4 ranks | recording\n \
-         lag 5.00 ms | dropped 7 (0.1 %) | overhead 0.1 % | scope control | 10,000 calls"
+         lag 5.00 ms | dropped 7 (0.1 %) | overhead 0.9 % | scope control | 10,000 calls"
     );
     let paused = |snapshot: &mut Snapshot| {
         let status = snapshot.status.as_mut().expect("a status");

@@ -56,6 +56,8 @@ pub enum LineError {
     ProgramFile(String),
     /// Several programs where there can be one only.
     SeveralPrograms,
+    /// Several components of one of Slurm's heterogeneous jobs.
+    Heterogeneous,
 }
 
 /// The number of processes, the position of its argument, and the text before the number in it.

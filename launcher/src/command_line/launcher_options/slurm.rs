@@ -116,7 +116,6 @@ const WITH: &[&str] = &[
     "gpus-per-task",
     "gres",
     "gres-flags",
-    "het-group",
     "hint",
     "input",
     "job-name",
@@ -171,34 +170,94 @@ const WITH: &[&str] = &[
     "wckey",
 ];
 
-/// Reads `args`, of which the first is `srun`.
-pub fn read(args: &[OsString]) -> Result<Line, LineError> {
-    let mut count: Option<Count> = None;
+/// An option as it was typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// Its name without dashes, long where it has a long one that is of interest here.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+    /// The argument with the value, or the option's own where it has none.
+    pub at: usize,
+}
+
+/// Names of one letter and what they stand for.
+const SHORT: [(&str, &str); 5] = [
+    ("N", "nodes"),
+    ("O", "overcommit"),
+    ("c", "cpus-per-task"),
+    ("m", "distribution"),
+    ("n", "ntasks"),
+];
+
+/// The options of a line, of which the first word is `srun`, and where the program begins.
+pub fn scan(args: &[OsString]) -> Result<(Vec<Said>, usize), LineError> {
+    let mut all = Vec::new();
     let mut at = 1;
     loop {
         let arg = args.get(at).ok_or(LineError::NoProgram)?;
         let Some((name, value)) = arg.to_str().and_then(split) else {
-            break;
+            return Ok((all, at));
         };
         let shown = || arg.to_string_lossy().into_owned();
         if name == "multi-prog" {
             return Err(LineError::ProgramFile(shown()));
         }
-        let is_count = COUNTS.contains(&name);
-        let takes = is_count || WITH.contains(&name);
+        if name == "het-group" {
+            return Err(LineError::Heterogeneous);
+        }
+        let takes = COUNTS.contains(&name) || WITH.contains(&name);
         if !takes && !WITHOUT.contains(&name) {
             return Err(LineError::UnknownOption(shown()));
         }
         let next = at + usize::from(takes && value.is_none());
-        if is_count {
-            set_count(&mut count, args, next, value, &shown())?;
-        } else if next >= args.len() {
-            return Err(LineError::NoValue(shown()));
+        let behind = args.get(next).ok_or_else(|| LineError::NoValue(shown()))?;
+        let value = match (takes, value) {
+            (false, _) => String::new(),
+            (true, Some(value)) => value.to_owned(),
+            (true, None) => behind.to_string_lossy().into_owned(),
+        };
+        // `-lO` and `-On4` are two options each.
+        let letters = arg.to_str().and_then(|arg| arg.strip_prefix('-'));
+        let flags = letters
+            .unwrap_or_default()
+            .char_indices()
+            .map(|(at, letter)| {
+                let end = at + letter.len_utf8();
+                letters
+                    .and_then(|letters| letters.get(at..end))
+                    .unwrap_or_default()
+            });
+        if name != "O"
+            && flags
+                .take_while(|flag| WITHOUT.contains(flag))
+                .any(|flag| flag == "O")
+        {
+            all.push(Said {
+                name: "overcommit".to_owned(),
+                value: String::new(),
+                at,
+            });
         }
+        let long = SHORT.iter().find(|(short, _)| *short == name);
+        all.push(Said {
+            name: long.map_or(name, |(_, long)| long).to_owned(),
+            value,
+            at: next,
+        });
         at = next + 1;
     }
+}
+
+/// Reads `args`, of which the first is `srun`.
+pub fn read(args: &[OsString]) -> Result<Line, LineError> {
+    let (options, at) = scan(args)?;
     if args[at..].iter().any(|arg| arg == ":") {
-        return Err(LineError::SeveralPrograms);
+        return Err(LineError::Heterogeneous);
+    }
+    let mut count: Option<Count> = None;
+    for said in options.iter().filter(|said| said.name == "ntasks") {
+        set_count(&mut count, args, said.at, Some(&said.value), "--ntasks")?;
     }
     let (count, count_at, count_prefix) = count.ok_or(LineError::NoCount)?;
     let part = Part {
@@ -309,10 +368,33 @@ mod tests {
                 "srun -n4 --multi-prog file",
                 LineError::ProgramFile("--multi-prog".into()),
             ),
-            ("srun -n2 ./a : -n2 ./b", LineError::SeveralPrograms),
+            ("srun -n2 ./a : -n2 ./b", LineError::Heterogeneous),
+            ("srun -n2 --het-group=0,1 ./a", LineError::Heterogeneous),
         ] {
             assert_eq!(extended(line), Err(error), "{line}");
         }
+    }
+
+    #[test]
+    fn options_are_known_by_their_long_names() {
+        let line = words("srun -N2 -lOt5 --ntasks-per-node=3 -c 2 -m cyclic ./app -n 4");
+        let (said, program) = scan(&line).expect("a line");
+        let found: Vec<_> = said
+            .iter()
+            .map(|said| (said.name.as_str(), said.value.as_str(), said.at))
+            .filter(|(name, ..)| *name != "t")
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("nodes", "2", 1),
+                ("overcommit", "", 2),
+                ("ntasks-per-node", "3", 3),
+                ("cpus-per-task", "2", 5),
+                ("distribution", "cyclic", 7),
+            ]
+        );
+        assert_eq!(line[program], "./app");
     }
 
     #[test]

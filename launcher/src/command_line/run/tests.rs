@@ -58,19 +58,24 @@ fn the_jobs_name_is_on_the_inserted_line() {
             .map(|(name, value)| ((*name).into(), (*value).into()));
         pairs.collect()
     };
-    let words = |environment: &Environment| quoted(&of_this_run(environment));
+    let words = |environment: &Environment| quoted(&of_this_run(environment, None));
     assert!(words(&env(&[])).contains(&format!("-{}", std::process::id())));
     assert!(
         words(&env(&[("INVIVO_JOB", "mine"), ("SLURM_JOB_ID", "7")])).starts_with("--job mine")
     );
     assert!(!words(&env(&[("SLURM_JOB_ID", "7")])).contains("--job"));
+    let expected = quoted(&of_this_run(&env(&[("SLURM_JOB_ID", "7")]), Some(4)));
+    assert!(expected.starts_with("--ranks 4"), "{expected}");
 }
 
 #[test]
 fn several_nodes_make_another_total() {
     let env = Environment::new();
-    let (code, why) =
-        launch(&parse("--dry-run --nodes 3 -- mpiexec -n 4 ./app"), &env).expect_err("uneven");
+    let (code, why) = launch(
+        &parse("--dry-run --fan-in 4 --nodes 3 -- mpiexec -n 4 ./app"),
+        &env,
+    )
+    .expect_err("uneven, with a process for every place");
     assert!(code == 2 && why.contains('3'), "{why}");
     for wrong in [
         "--nodes 0",
@@ -114,7 +119,7 @@ fn a_wrong_line_is_answered_with_a_right_one() {
         ("mpiexec ./app", "invivo run -- mpiexec -n 4 ./app"),
         ("aprun -n 4 ./app", "invivo plan -n N"),
         ("mpiexec -n 4 invivo exec -- ./app", "invivo"),
-        ("srun -n 2 ./a : -n 2 ./b", "several programs"),
+        ("srun -n 2 ./a : -n 2 ./b", "heterogeneous"),
         ("mpiexec -n 4 --strange ./app", "--strange"),
     ] {
         let (code, why) =
@@ -131,19 +136,5 @@ fn a_wrong_line_is_answered_with_a_right_one() {
     assert!(
         why.ends_with("type: invivo run -- mpiexec -n 4 ./app x"),
         "{why}"
-    );
-}
-
-#[test]
-fn a_printed_line_can_be_pasted() {
-    assert_eq!(
-        quoted(&[
-            "mpiexec".into(),
-            "-n".into(),
-            "6".into(),
-            "a b".into(),
-            "$x".into()
-        ]),
-        "mpiexec -n 6 'a b' '$x'"
     );
 }

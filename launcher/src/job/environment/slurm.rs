@@ -7,6 +7,8 @@ use std::ffi::OsString;
 pub const LOCAL_RANK: &str = "SLURM_LOCALID";
 /// The node's number in the step.
 const NODE: &str = "SLURM_NODEID";
+/// Numbers of the processes on this node, as in `0,4,8`.
+const HERE: &str = "SLURM_GTIDS";
 /// Nodes of the step.
 const NODES: &str = "SLURM_STEP_NUM_NODES";
 /// Processes of each node of the step, as in `2(x3),1`.
@@ -30,6 +32,40 @@ pub fn nodes(env: &Environment) -> Option<u32> {
     text(env, NODES)?.parse().ok()
 }
 
+/// Whether a node of several has one process only.
+pub fn has_node_of_one(env: &Environment) -> bool {
+    let list = text(env, TASKS_PER_NODE).filter(|_| nodes(env).is_some_and(|nodes| nodes > 1));
+    let tasks = |entry: &str| entry.split('(').next().and_then(|tasks| tasks.parse().ok());
+    list.is_some_and(|list| list.split(',').any(|entry| tasks(entry) == Some(1)))
+}
+
+/// Why the processes of a step make no tree that is planned before it starts, where Slurm has not
+/// put the same number on every node, one node after the other. Every process sees that: none
+/// begins a job that others refuse.
+pub fn unequal(env: &Environment) -> Option<String> {
+    let nodes = nodes(env).filter(|nodes| *nodes > 1)?;
+    let tasks: u32 = text(env, TASKS)?.parse().ok()?;
+    let each = text(env, TASKS_PER_NODE)?;
+    let here: Option<Vec<u32>> = text(env, HERE)?
+        .split(',')
+        .map(|number| number.parse().ok())
+        .collect();
+    let neighbours = here?.windows(2).all(|pair| pair[0] + 1 == pair[1]);
+    let equal = on_node(each, 0)?.checked_mul(nodes) == Some(tasks) && !each.contains(',');
+    if neighbours && equal {
+        return None;
+    }
+    let what = match equal {
+        true => "neighbouring processes on different nodes".to_owned(),
+        false => format!("{each} processes on {nodes} nodes"),
+    };
+    Some(format!(
+        "Slurm has put {what}; every node must have the same number, one node after the other: \
+         type --ntasks-per-node={} --distribution=block behind srun",
+        tasks.div_ceil(nodes)
+    ))
+}
+
 /// Processes of one node in a list such as `2(x3),1`.
 fn on_node(list: &str, node: u32) -> Option<u32> {
     let mut before = 0;
@@ -46,6 +82,27 @@ fn on_node(list: &str, node: u32) -> Option<u32> {
     None
 }
 
+/// The list for a job with one process less on each of so many nodes; nothing where it has another
+/// number of nodes.
+fn one_less(list: &str, nodes: u32) -> Option<String> {
+    let mut entries = Vec::new();
+    let mut counted = 0;
+    for entry in list.split(',') {
+        let (tasks, times) = entry.split_once('(').unwrap_or((entry, "x1)"));
+        let fewer = tasks.parse::<u32>().ok()?.checked_sub(1)?;
+        counted += times
+            .strip_prefix('x')?
+            .strip_suffix(')')?
+            .parse::<u32>()
+            .ok()?;
+        entries.push(match times {
+            "x1)" => fewer.to_string(),
+            times => format!("{fewer}({times}"),
+        });
+    }
+    (counted == nodes).then(|| entries.join(","))
+}
+
 /// Variables with what the application would find in them without us. The allocation's own are left
 /// alone.
 pub fn for_application(env: &Environment, numbers: Numbers) -> Vec<(&'static str, OsString)> {
@@ -53,10 +110,14 @@ pub fn for_application(env: &Environment, numbers: Numbers) -> Vec<(&'static str
         return Vec::new();
     };
     let ranks = || OsString::from(numbers.ranks.to_string());
-    let per_node = || match numbers.hosts {
-        1 => OsString::from(numbers.on_host.to_string()),
-        hosts => format!("{}(x{hosts})", numbers.on_host).into(),
+    let equal = || match numbers.hosts {
+        1 => numbers.on_host.to_string(),
+        hosts => format!("{}(x{hosts})", numbers.on_host),
     };
+    let tools = tasks.parse::<u32>().ok();
+    let tools = tools.and_then(|tasks| tasks.checked_sub(numbers.ranks));
+    let less = text(env, TASKS_PER_NODE).and_then(|list| one_less(list, tools?));
+    let per_node = || OsString::from(less.clone().unwrap_or_else(equal));
     let same = |name: &str, as_in: &str| text(env, name) == text(env, as_in);
     let mut changes = vec![(TASKS, ranks()), (TASKS_PER_NODE, per_node())];
     // With another value they are the allocation's, which `sbatch` set and srun left alone.
@@ -96,6 +157,55 @@ mod tests {
     }
 
     #[test]
+    fn a_node_of_one_process_is_seen() {
+        for (nodes, each, expected) in [
+            ("4", "6,4,5,1", true),
+            ("4", "3(x2),1(x2)", true),
+            ("4", "11,4(x3)", false),
+            ("1", "1", false),
+        ] {
+            let step = [(NODES, nodes), (TASKS_PER_NODE, each)];
+            assert_eq!(has_node_of_one(&env(&step)), expected, "{each}");
+        }
+        assert!(!has_node_of_one(&env(&[])), "nothing is known");
+    }
+
+    #[test]
+    fn only_equal_blocks_make_a_planned_tree() {
+        for (tasks, each, here, said) in [
+            ("12", "3(x4)", "3,4,5", None),
+            ("12", "3(x4)", "1,5,9", Some("neighbouring")),
+            (
+                "17",
+                "6,4,5,2",
+                "15,16",
+                Some("6,4,5,2 processes on 4 nodes"),
+            ),
+            ("12", "4(x2),2(x2)", "6,7", Some("--ntasks-per-node=3")),
+        ] {
+            let step = [
+                (TASKS, tasks),
+                (TASKS_PER_NODE, each),
+                (NODES, "4"),
+                (HERE, here),
+            ];
+            let found = unequal(&env(&step));
+            match said {
+                None => assert_eq!(found, None, "{each} {here}"),
+                Some(part) => assert!(found.is_some_and(|text| text.contains(part)), "{part}"),
+            }
+        }
+        let one = [
+            (TASKS, "3"),
+            (TASKS_PER_NODE, "3"),
+            (NODES, "1"),
+            (HERE, "0,1,2"),
+        ];
+        assert_eq!(unequal(&env(&one)), None);
+        assert_eq!(unequal(&env(&[(NODES, "4")])), None, "nothing is known");
+    }
+
+    #[test]
     fn a_step_shows_the_application_alone_and_an_allocation_itself() {
         let numbers = Numbers {
             rank: 0,
@@ -123,5 +233,15 @@ mod tests {
         let per_node = for_application(&env(&[(TASKS, "7"), (TASKS_PER_NODE, "3,4")]), two);
         assert_eq!(per_node[1], (TASKS_PER_NODE, OsString::from("2(x2)")));
         assert_eq!(for_application(&env(&[("SLURM_NTASKS", "6")]), numbers), []);
+        // Nodes of different sizes, each with a tool process.
+        let uneven = Numbers {
+            ranks: 13,
+            hosts: 4,
+            ..numbers
+        };
+        let per_node = for_application(&env(&[(TASKS, "17"), (TASKS_PER_NODE, "6,4,5,2")]), uneven);
+        assert_eq!(per_node[1], (TASKS_PER_NODE, OsString::from("5,3,4,1")));
+        let per_node = for_application(&env(&[(TASKS, "17"), (TASKS_PER_NODE, "5(x3),2")]), uneven);
+        assert_eq!(per_node[1], (TASKS_PER_NODE, OsString::from("4(x3),1")));
     }
 }

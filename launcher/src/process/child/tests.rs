@@ -123,6 +123,30 @@ fn a_child_that_gets_nothing_else_has_no_other_descriptor() {
     assert!(!list(true).lines().any(|line| line == number));
 }
 
+/// Other threads open and close descriptors while children start.
+#[test]
+fn descriptors_that_were_closed_meanwhile_are_no_error() {
+    let over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                drop(std::fs::File::open("/dev/null"));
+            }
+        });
+        for _ in 0..100 {
+            let inheritance = Inheritance {
+                nothing_else: true,
+                ..nothing()
+            };
+            let child = start(words(&["true"]), inheritance).inspect_err(|_| {
+                over.store(true, std::sync::atomic::Ordering::Relaxed);
+            });
+            assert_eq!(wait(child.expect("started")), Ended::Code(0));
+        }
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}
+
 #[test]
 fn a_child_dies_with_the_thread_that_started_it() {
     let child = std::thread::spawn(|| start(words(&["sleep", "60"]), nothing()).expect("started"))

@@ -90,7 +90,7 @@ fn the_memory_goes_with_the_first_message() {
         rank: Rank(2),
         pid: 99,
     };
-    let socket = PlaceSocket::attach(&path, &hello, memory.as_fd()).expect("attached");
+    let mut socket = PlaceSocket::attach(&path, &hello, memory.as_fd()).expect("attached");
     let (connection, message, descriptor) = place.accept();
     assert_eq!(message, hello);
     let seen = map(descriptor.as_fd());
@@ -151,6 +151,43 @@ fn what_may_be_left_out_ends_no_connection() {
 }
 
 #[test]
+fn orders_do_not_queue_behind_questions() {
+    let dir = tempfile::tempdir().expect("directory");
+    let path = dir.path().join("place.sock");
+    let place = Place::listen(&path);
+    let identity = RankIdentity {
+        rank: 0,
+        ranks: 1,
+        place: 1,
+    };
+    let memory = SharedMemory::create(identity, StartState::default()).expect("memory");
+    let hello = FromSupervisor::Attach {
+        rank: Rank(0),
+        pid: 1,
+    };
+    let mut socket = PlaceSocket::attach(&path, &hello, memory.as_fd()).expect("attached");
+    let (connection, ..) = place.accept();
+    let walk = ToSupervisor::Unwind {
+        unwinding: 1,
+        threads: true,
+    };
+    let look = ToSupervisor::Inspect { inspection: 2 };
+    let orders = [
+        ToSupervisor::Stop { generation: 3 },
+        ToSupervisor::Continue { generation: 3 },
+    ];
+    tell(&connection, &walk);
+    tell(&connection, &orders[0]);
+    tell(&connection, &look);
+    tell(&connection, &orders[1]);
+    for expected in orders.into_iter().chain([walk, look]) {
+        assert_eq!(socket.receive(), Received::Message(expected));
+    }
+    assert_eq!(socket.receive(), Received::Nothing);
+    assert!(!socket.has_questions());
+}
+
+#[test]
 fn nonsense_ends_the_connection() {
     let dir = tempfile::tempdir().expect("directory");
     let path = dir.path().join("place.sock");
@@ -169,7 +206,7 @@ fn nonsense_ends_the_connection() {
         pid: 1,
     };
     for nonsense in [vec![0xff; 9], vec![0; LOCAL_BYTES_MAX + 1]] {
-        let socket = PlaceSocket::attach(&path, &hello, memory.as_fd()).expect("attached");
+        let mut socket = PlaceSocket::attach(&path, &hello, memory.as_fd()).expect("attached");
         let (connection, ..) = place.accept();
         rustix::net::send(&connection, &nonsense, SendFlags::NOSIGNAL).expect("sent");
         assert_eq!(socket.receive(), Received::Closed);

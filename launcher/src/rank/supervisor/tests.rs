@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::job::environment::Family;
-use crate::job::environment::{Environment, World};
+use crate::job::environment::{Environment, Numbers, World};
 use crate::mpi::preload::Preload;
 use crate::rank::place_socket::tests::{Place, hear, tell};
 use crate::rank::shared_memory::map;
@@ -11,7 +11,10 @@ use crate::tool::startup_barrier::StartupBarrier;
 use invivo_proto::control::local::Outcome;
 use invivo_proto::control::stacks::UnstoppedReason;
 use invivo_proto::control::stacks::Way;
+use invivo_proto::ids::Rank;
 use invivo_proto::shm::Region;
+use rustix::net::SendFlags;
+use std::path::Path;
 use std::thread::JoinHandle;
 
 /// A job of one rank whose application is a script. `$socket` is where the place listens, and
@@ -62,8 +65,12 @@ impl Job {
                 place: 1,
             },
             start_state: StartState::default(),
-            on_host: 1,
-            hosts: 1,
+            numbers: Numbers {
+                rank: 0,
+                ranks: 1,
+                on_host: 1,
+                hosts: 1,
+            },
             world,
             environment: Environment::new(),
             program,
@@ -114,6 +121,17 @@ fn an_application_without_mpi_ends_as_without_us() {
         assert_eq!(job.run(script).join().expect("ended"), expected, "{script}");
         assert!(start.elapsed() < LINGER, "nobody is waited for");
     }
+}
+
+/// Its CPU time counts as its launcher's children's only then.
+#[test]
+fn an_application_that_has_ended_is_waited_for() {
+    let job = Job::new();
+    let ended = job.run("echo $$ > number").join().expect("ended");
+    assert_eq!(ended, Ended::Code(0));
+    let number = std::fs::read_to_string(job.dir.path().join("number")).expect("a number");
+    let process = Path::new("/proc").join(number.trim());
+    assert!(!process.exists(), "{process:?} is still there");
 }
 
 /// A drained rank leaves at once and its place is told.
@@ -302,8 +320,12 @@ fn a_missing_program_is_answered_as_by_a_shell() {
             by_srun: false,
         },
         start_state: StartState::default(),
-        on_host: 2,
-        hosts: 1,
+        numbers: Numbers {
+            rank: 1,
+            ranks: 2,
+            on_host: 2,
+            hosts: 1,
+        },
         environment: Environment::new(),
         program: vec!["/nonexistent/app".into()],
         preload: None,

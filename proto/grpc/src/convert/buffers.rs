@@ -265,6 +265,7 @@ pub(super) fn call(row: &Row) -> v1::CallRecord {
             })
             .collect(),
         parts_left_out: row.parts_left_out,
+        occupant: row.occupant,
     }
 }
 

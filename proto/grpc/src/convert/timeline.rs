@@ -68,5 +68,6 @@ fn open(call: &OpenCall) -> v1::OpenCall {
         function: function_name(call.region),
         begin_ns: call.begin_ns,
         begin_ticks: call.begin_ticks,
+        occupant: call.occupant,
     }
 }

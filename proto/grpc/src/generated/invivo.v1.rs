@@ -17,7 +17,8 @@ pub struct HelloReply {
     pub gateway_version: ::prost::alloc::string::String,
     /// What this gateway can do, in lower-case words: "status", "watch", "functions", "matrix",
     /// "messages", "hang", "stacks", "pause", "resume", "hold", "reset", "record", "record-window",
-    /// "shutdown", "strategy", "analyses", "buffers", "records", "timeline", "audit", "invite".
+    /// "shutdown", "strategy", "analyses", "buffers", "records", "timeline", "audit", "invite",
+    /// "revoke".
     #[prost(string, repeated, tag = "2")]
     pub capabilities: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// The scope of the caller's token: "view" or "control".
@@ -43,7 +44,7 @@ pub struct Job {
     /// Tool places: processes that receive the ranks' events.
     #[prost(uint32, tag = "3")]
     pub places: u32,
-    /// Analysis nodes, the root included.
+    /// Processes that are analysis nodes, the root included; none where tool places are all of it.
     #[prost(uint32, tag = "4")]
     pub nodes: u32,
     /// Family of the MPI library: "ompi" or "mpich".
@@ -164,7 +165,8 @@ pub struct JobStatus {
     /// Number of ranks by state.
     #[prost(message, optional, tag = "1")]
     pub ranks: ::core::option::Option<RankCounts>,
-    /// Some ranks, those with the most time in MPI first; at most 32.
+    /// Some ranks, the least time in MPI first: the others wait for those. Of more than 32 the 16 with
+    /// the least and the 16 with the most.
     #[prost(message, repeated, tag = "2")]
     pub named: ::prost::alloc::vec::Vec<RankStatus>,
     /// The current pause, if any.
@@ -329,10 +331,10 @@ pub struct RankStatus {
     /// For how long it has been in its state, in ns.
     #[prost(uint64, tag = "4")]
     pub since_ns: u64,
-    /// Calls entered so far.
+    /// Calls entered since the last reset.
     #[prost(uint64, tag = "5")]
     pub entered: u64,
-    /// Time in MPI so far without initialisation, in ns.
+    /// Time in MPI since then without initialisation, in ns.
     #[prost(uint64, tag = "6")]
     pub mpi_ns: u64,
 }
@@ -1093,6 +1095,9 @@ pub struct CallRecord {
     /// Parts for which the page has no space.
     #[prost(uint32, tag = "11")]
     pub parts_left_out: u32,
+    /// Which of the threads that have the location one after the other made it, counted from 0.
+    #[prost(uint32, tag = "12")]
+    pub occupant: u32,
 }
 /// The communication of a call or of a part of it.
 #[derive(serde::Serialize)]
@@ -1273,6 +1278,9 @@ pub struct OpenCall {
     /// Enter, in ticks of its node's clock.
     #[prost(uint64, tag = "3")]
     pub begin_ticks: u64,
+    /// Which of the threads that have the location one after the other is in it, counted from 0.
+    #[prost(uint32, tag = "4")]
+    pub occupant: u32,
 }
 /// Requests the audit log.
 #[derive(serde::Serialize)]
@@ -1338,6 +1346,9 @@ pub struct InviteReply {
     /// The URL with the secret; empty if the gateway does not listen on TCP.
     #[prost(string, tag = "3")]
     pub url: ::prost::alloc::string::String,
+    /// The number of the guest, for Revoke.
+    #[prost(uint64, tag = "4")]
+    pub guest: u64,
 }
 /// Exchanges a secret for a token.
 #[derive(serde::Serialize)]
@@ -1357,6 +1368,54 @@ pub struct RedeemReply {
     /// The token's scope.
     #[prost(string, tag = "2")]
     pub scope: ::prost::alloc::string::String,
+}
+/// Requests the list of guests.
+#[derive(serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GuestsRequest {}
+/// Who was invited, the first first.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GuestsReply {
+    /// One entry for each invitation that was not revoked.
+    #[prost(message, repeated, tag = "1")]
+    pub guests: ::prost::alloc::vec::Vec<Guest>,
+}
+/// Somebody who was invited.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Guest {
+    /// For Revoke; from 1 on, and never used again.
+    #[prost(uint64, tag = "1")]
+    pub number: u64,
+    /// "view" or "control".
+    #[prost(string, tag = "2")]
+    pub scope: ::prost::alloc::string::String,
+    /// The guest who made the invitation; 0 if it was made with a token of connect.json.
+    #[prost(uint64, tag = "3")]
+    pub invited_by: u64,
+    /// When the invitation was made, in ns since 1970.
+    #[prost(uint64, tag = "4")]
+    pub since_unix_ns: u64,
+    /// The invitation was used: the guest has a token.
+    #[prost(bool, tag = "5")]
+    pub used: bool,
+}
+/// Takes back a guest's token.
+#[derive(serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RevokeRequest {
+    /// The guest's number.
+    #[prost(uint64, tag = "1")]
+    pub guest: u64,
+}
+/// All guests whose tokens or invitations are gone.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RevokeReply {
+    /// Their numbers: the guest, and whom it had invited.
+    #[prost(uint64, repeated, tag = "1")]
+    pub guests: ::prost::alloc::vec::Vec<u64>,
 }
 /// Requests an analysis of the current waits.
 #[derive(serde::Serialize)]
@@ -2361,6 +2420,46 @@ pub mod invivo_client {
             req.extensions_mut().insert(GrpcMethod::new("invivo.v1.Invivo", "Redeem"));
             self.inner.unary(req, path, codec).await
         }
+        /// Who was invited: guests with a token of their own, and invitations that wait. Needs the scope
+        /// control.
+        pub async fn guests(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GuestsRequest>,
+        ) -> std::result::Result<tonic::Response<super::GuestsReply>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/invivo.v1.Invivo/Guests");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("invivo.v1.Invivo", "Guests"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Takes back a guest's token or invitation, and those of whom this guest has invited; their calls
+        /// in progress end. Needs the scope control.
+        pub async fn revoke(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RevokeRequest>,
+        ) -> std::result::Result<tonic::Response<super::RevokeReply>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/invivo.v1.Invivo/Revoke");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("invivo.v1.Invivo", "Revoke"));
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -2528,6 +2627,18 @@ pub mod invivo_server {
             &self,
             request: tonic::Request<super::RedeemRequest>,
         ) -> std::result::Result<tonic::Response<super::RedeemReply>, tonic::Status>;
+        /// Who was invited: guests with a token of their own, and invitations that wait. Needs the scope
+        /// control.
+        async fn guests(
+            &self,
+            request: tonic::Request<super::GuestsRequest>,
+        ) -> std::result::Result<tonic::Response<super::GuestsReply>, tonic::Status>;
+        /// Takes back a guest's token or invitation, and those of whom this guest has invited; their calls
+        /// in progress end. Needs the scope control.
+        async fn revoke(
+            &self,
+            request: tonic::Request<super::RevokeRequest>,
+        ) -> std::result::Result<tonic::Response<super::RevokeReply>, tonic::Status>;
     }
     /// A running job under Invivo.
     #[derive(Debug)]
@@ -3638,6 +3749,92 @@ pub mod invivo_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = RedeemSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/invivo.v1.Invivo/Guests" => {
+                    #[allow(non_camel_case_types)]
+                    struct GuestsSvc<T: Invivo>(pub Arc<T>);
+                    impl<T: Invivo> tonic::server::UnaryService<super::GuestsRequest>
+                    for GuestsSvc<T> {
+                        type Response = super::GuestsReply;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GuestsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Invivo>::guests(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GuestsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/invivo.v1.Invivo/Revoke" => {
+                    #[allow(non_camel_case_types)]
+                    struct RevokeSvc<T: Invivo>(pub Arc<T>);
+                    impl<T: Invivo> tonic::server::UnaryService<super::RevokeRequest>
+                    for RevokeSvc<T> {
+                        type Response = super::RevokeReply;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RevokeRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Invivo>::revoke(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RevokeSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -94,7 +94,7 @@ impl SimPlace {
             });
         }
 
-        status::keep_worst(&mut status.named);
+        status::keep_extremes(&mut status.named);
         status.recording.on = self.recorded();
         status.recording.off = self.ranks.len() as u32 - self.recorded();
         status

@@ -46,7 +46,7 @@ pub fn check(world: &World, layout: &Layout, query: Query, wave: &Wave) -> Vec<S
         violations.push(format!("{ranks} ranks: {imbalance}"));
     }
     // One question, and one answer per member: nothing that a process does grows with the job.
-    let members = (0..layout.total())
+    let members = (0..layout.members())
         .map(invivo_proto::ids::WorldRank)
         .filter(|&world| layout.height(world).is_some_and(|height| height > 1))
         .map(|world| layout.children(world).count())
@@ -214,9 +214,11 @@ fn status(world: &World) -> JobStatus {
     let mut status = JobStatus::default();
     status.states[RankState::InMpi as usize] = world.ranks / 4;
     status.states[RankState::Computing as usize] = world.ranks - world.ranks / 4;
-    let last = u64::from(world.ranks);
-    status.named = (0..RANKS_NAMED_MAX as u64)
-        .map(|number| Rank(world.waiting.undo(last - 1 - number) as u32))
+    // Those that wait least, and those that wait most.
+    let (ranks, half) = (u64::from(world.ranks), RANKS_NAMED_MAX as u64 / 2);
+    status.named = (0..half)
+        .chain(ranks - half..ranks)
+        .map(|number| Rank(world.waiting.undo(number) as u32))
         .map(|rank| leaf::named(world, rank))
         .collect();
     status.recording = RecordingStatus {

@@ -12,7 +12,7 @@ use invivo_proto::control::results::{
 };
 use invivo_proto::control::tree::{Acks, Cut, Partial, Query};
 use invivo_proto::ids::Rank;
-use std::ops::Range;
+use invivo_proto::rank_set::RankSet;
 
 /// Records that a rank's buffer keeps; the analyses have seen the others.
 const KEPT: u64 = 100;
@@ -20,7 +20,7 @@ const KEPT: u64 = 100;
 /// The leaf state of one place.
 #[derive(Debug)]
 pub struct Leaf {
-    ranks: Range<u32>,
+    ranks: RankSet,
     functions: Functions,
     matrix: MatrixLeaf,
     /// Calls that went through packets.
@@ -31,11 +31,10 @@ pub struct Leaf {
 
 impl Leaf {
     /// Of a place with these ranks, the packets of those that have some already taken.
-    pub fn new(world: &World, ranks: Range<u32>) -> Leaf {
+    pub fn new(world: &World, ranks: RankSet) -> Leaf {
         let (mut functions, mut matrix) = (Functions::default(), MatrixLeaf::default());
         let fed = ranks
-            .clone()
-            .map(Rank)
+            .iter()
             .filter(|&rank| world.source(rank) == Source::Fed);
         let calls_fed = fed
             .map(|rank| {
@@ -62,10 +61,7 @@ impl Leaf {
         self.functions.reset();
         self.matrix.reset();
         self.forgotten = true;
-        let slowest = self
-            .ranks
-            .clone()
-            .map(|rank| (Rank(rank), world.obey_ns(Rank(rank))));
+        let slowest = self.ranks.iter().map(|rank| (rank, world.obey_ns(rank)));
         Acks {
             targets: self.ranks(),
             done: self.ranks(),
@@ -97,12 +93,12 @@ impl Leaf {
     fn generated(&self) -> impl Iterator<Item = Rank> {
         // After a reset nothing generated is left; fed ranks forgot theirs in the analyses.
         let ranks = if self.forgotten {
-            0..0
+            RankSet::from(0..0)
         } else {
-            self.ranks.clone()
+            self.ranks
         };
         ranks
-            .map(Rank)
+            .iter()
             .filter(|rank| !rank.0.is_multiple_of(super::world::FED_EVERY))
     }
 
@@ -153,12 +149,12 @@ impl Leaf {
 
     fn status(&self, world: &World) -> JobStatus {
         let mut status = JobStatus::default();
-        for rank in self.ranks.clone().map(Rank) {
+        for rank in self.ranks.iter() {
             let state = state(rank);
             status.states[state as usize] += 1;
             status.named.push(named(world, rank));
         }
-        status::keep_worst(&mut status.named);
+        status::keep_extremes(&mut status.named);
         status.recording.on = self.ranks();
         status
     }
@@ -167,12 +163,12 @@ impl Leaf {
     fn messages(&self, world: &World) -> Messages {
         let mut sum = messages::EMPTY;
         let ranks = if self.forgotten {
-            0..0
+            RankSet::from(0..0)
         } else {
-            self.ranks.clone()
+            self.ranks
         };
 
-        for rank in ranks.map(Rank) {
+        for rank in ranks.iter() {
             let row = row(world, rank, 0);
             let sent = Traffic {
                 messages: row.time.count,
@@ -194,8 +190,8 @@ impl Leaf {
     fn coverage(&self, world: &World) -> Coverage {
         let ledger = self
             .ranks
-            .clone()
-            .map(|rank| ledger(world, world.source(Rank(rank))))
+            .iter()
+            .map(|rank| ledger(world, world.source(rank)))
             .fold(Ledger::default(), |mut sum, one| {
                 invivo_tbon::coverage::add(&mut sum, &one);
                 sum

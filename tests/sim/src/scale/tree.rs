@@ -50,6 +50,8 @@ enum Given {
 /// The tree, in the middle of its job.
 pub struct Tree {
     layout: Layout,
+    /// Their addresses, in the order of the processes.
+    members: Vec<WorldRank>,
     world: World,
     processes: Vec<Process>,
     agenda: Agenda<Event>,
@@ -63,19 +65,17 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Every process at its position, every rank's calls made.
-    pub fn plant(layout: Layout, world: World) -> Tree {
-        let root = layout.root();
-        let process = |number: u32| {
-            let me = WorldRank(number);
-            let position =
-                Position::of(&layout, me).expect("every process behind the application is a tool");
+    /// Every member with the layout as it knows it, places first and the root last, every rank's
+    /// calls made.
+    pub fn plant(members: &[(WorldRank, Layout)], world: World) -> Tree {
+        let &(root, layout) = members.last().expect("there is a root");
+        let process = |&(me, layout): &(WorldRank, Layout)| {
+            let position = Position::of(&layout, me).expect("every member is a tool");
             // Each process on a host of its own, no two of them alike; the root's is job time.
-            let clock = HostClock::of(u64::from(number), 3_600_000, 25);
+            let clock = HostClock::of(u64::from(position.process.0), 3_600_000, 25);
             let (merge, now) = (invivo_analysis::merge::merge as MergeFn, clock.local(0));
-            let leaf = position
-                .local
-                .map(|_| Leaf::new(&world, layout.ranks_of(me)));
+            let ranks = layout.ranks_at(me).filter(|_| position.local.is_some());
+            let leaf = ranks.map(|ranks| Leaf::new(&world, ranks));
             let machine = if me == root {
                 Machine::Root(Root::new(now, position, merge))
             } else {
@@ -91,7 +91,8 @@ impl Tree {
         };
 
         Tree {
-            processes: (layout.app()..layout.total()).map(process).collect(),
+            processes: members.iter().map(process).collect(),
+            members: members.iter().map(|(me, _)| *me).collect(),
             layout,
             world,
             agenda: Agenda::default(),
@@ -200,7 +201,7 @@ impl Tree {
         let wrong = self
             .processes
             .iter()
-            .zip(self.layout.app()..)
+            .zip(&self.members)
             .filter_map(|(process, me)| {
                 let local = process.clock.local(now);
                 let (job, error) = (

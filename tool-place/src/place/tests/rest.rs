@@ -46,7 +46,6 @@ fn quiet(scene: &mut Scene) {
 #[test]
 fn a_quiet_place_asks_its_ranks_to_wake_it() {
     let (mut scene, ranks) = on_one_node();
-    assert_eq!(scene.place.pace(scene.now), Pace::Alert, "the job begins");
     quiet(&mut scene);
     assert_eq!(scene.place.pace(scene.now), Pace::Calm(REST_CALM));
     assert!(scene.place.ask_to_be_woken() && !scene.place.ask_to_be_woken());

@@ -139,7 +139,8 @@ fn what_is_off_only_keeps_buffers() {
     assert!(status.of.iter().all(|one| one.gaps.last == [(0, u64::MAX)]));
     assert_eq!(scene.place.local.coverage(scene.now).ledger.kept, 1);
     // The status knows the time in MPI all the same.
-    assert_eq!(scene.status().named[0].mpi_ns, 10 * MS);
+    let named = scene.status().named;
+    assert_eq!(named.last().unwrap().mpi_ns, 10 * MS);
 }
 
 /// Matching begins anew: what waits from an earlier interval finds nothing any more, and neither

@@ -198,3 +198,38 @@ fn a_rank_that_aborted_is_in_that_call() {
         "it is no call that was counted"
     );
 }
+
+/// A location goes from thread to thread, in one packet and from packet to packet.
+#[test]
+fn calls_of_one_occupant_are_told_from_the_next() {
+    let mut scene = Scene::new();
+    let (_supervisor, mut writer) = scene.attach(0);
+    assert!(writer.open());
+    writer.call(&call(0), &[]);
+    writer.occupy(1, 70);
+    writer.call(&call(1), &[]);
+    // Between two looks, so that the place finds nothing but the next thread's number.
+    scene.step(200);
+    writer.occupy(2, 71);
+    scene.step(200);
+    writer.call(&call(2), &[]);
+    writer.leave();
+    scene.step(20);
+    assert!(writer.open());
+    writer.occupy(300, 72);
+    writer.call(&call(3), &[]);
+    writer.enter(2, 6000);
+    scene.step(20);
+
+    let last = page(&mut scene, position(0), 0..u64::MAX, u64::MAX, 100);
+    let piece = &last.pieces[0];
+    let rows: Vec<(i32, u32)> = piece
+        .rows
+        .iter()
+        .map(|row| (row.facts.tag, row.occupant))
+        .collect();
+    assert_eq!(rows, [(0, 0), (1, 1), (2, 2), (3, 300)]);
+    assert_eq!(piece.open.map(|open| open.occupant), Some(300));
+    let ledger = piece.ledger;
+    assert_eq!((ledger.entered, ledger.kept, ledger.open), (5, 4, 1));
+}

@@ -33,11 +33,13 @@ pub fn of_lammps(text: &str, _: &Path) -> Result<Said> {
         lines.find_map(|line| Some(line.split_once(key)?.1.split(' ').next()?.to_owned()))
     };
     let seconds: f64 = after("Loop time of ").context("no loop time")?.parse()?;
-    let ranks: f64 = after(" with ").map_or(Ok(1.0), |ranks| ranks.parse())?;
     // `99.8% CPU use with 2 MPI tasks`: of each.
-    let share = text
-        .lines()
-        .find_map(|line| line.split_once("% CPU use")?.0.parse::<f64>().ok());
+    let cpu_use = |line: &str| {
+        let (percent, tasks) = line.split_once("% CPU use with ")?;
+        let tasks: f64 = tasks.split(' ').next()?.parse().ok()?;
+        Some(tasks * percent.parse::<f64>().ok()? / 100.0)
+    };
+    let share = text.lines().find_map(cpu_use);
     // The table of thermodynamic output: lines of numbers only.
     let is_row = |line: &&str| {
         let mut words = line.split_whitespace().peekable();
@@ -48,7 +50,7 @@ pub fn of_lammps(text: &str, _: &Path) -> Result<Said> {
     ensure!(rows.len() > 2, "LAMMPS printed no table");
     Ok(Said {
         seconds: Some(seconds),
-        cpu_s: share.map(|percent| seconds * ranks * percent / 100.0),
+        cpu_s: share.map(|share| seconds * share),
         answer: rows.join("\n"),
         ..Said::default()
     })
@@ -69,7 +71,8 @@ mod tests {
         assert!(of_kernel("seconds 1.5\n", Path::new("")).is_err());
 
         let text = "Step Temp\n0 3.0\n50 1.6\n100 1.5\nLoop time of 0.75 on 2 procs for 100 \
-            steps\n50.0% CPU use with 2 MPI tasks x 1 OpenMP threads\nNlocal: 2000\n";
+            steps with 4000 atoms\n50.0% CPU use with 2 MPI tasks x 1 OpenMP threads\n\
+            Nlocal: 2000\n";
         let said = of_lammps(text, Path::new("")).unwrap();
         assert_eq!(
             (said.seconds, said.answer.as_str()),

@@ -28,7 +28,12 @@ impl Tree {
     }
 
     pub(super) fn index(&self, world: WorldRank) -> usize {
-        (world.0 - self.layout.app()) as usize
+        let upper = self.layout.places() as usize;
+        let behind = |first: &WorldRank| upper + (world.0 - first.0) as usize;
+        match self.layout.place_index(world) {
+            Some(place) => place as usize,
+            None => self.members.get(upper).map_or(usize::MAX, behind),
+        }
     }
 
     fn happen(&mut self, event: Event) {
@@ -107,7 +112,7 @@ impl Tree {
     }
 
     fn carry_out(&mut self, at: usize, action: Action) {
-        let me = WorldRank(self.layout.app() + at as u32);
+        let me = self.members[at];
         let arrives = self.agenda.now() + HOP_NS;
         match action {
             Action::Down { to, message } => {

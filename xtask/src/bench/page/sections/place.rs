@@ -21,6 +21,12 @@ const WHOLES: [(&str, &str); 3] = [
     ("none", "none: buffers alone"),
 ];
 
+/// A format, the stage that writes it and the one that reads it.
+const FORMATS: [(&str, &str, &str); 2] = [
+    ("as they are", "encode", "decode alone"),
+    ("raw", "write raw", "read raw"),
+];
+
 fn of_place<'a>(run: &'a Value, stage: &str) -> impl Iterator<Item = &'a Value> {
     let stage = stage.to_owned();
     rows(run).filter(move |row| row["stage"] == stage.as_str())
@@ -86,7 +92,30 @@ pub fn place(runs: &Runs) -> Result<String> {
         short(rest),
         100.0 * rest / whole
     );
-    Ok(text)
+    Ok(text + &raw_records(run))
+}
+
+/// Records of fixed size beside those that are written; nothing of runs of earlier versions.
+fn raw_records(run: &Value) -> String {
+    let row_of = |stage| of_place(run, stage).next();
+    let mut text = String::from(
+        "\nRecords as they are, and raw ones of fixed size, of one rank's calls:\n\n\
+         | records | written, ns per call | read, ns per call | bytes per call |\n\
+         |---|---|---|---|\n",
+    );
+    for (about, write, read) in FORMATS {
+        let (Some(write), Some(read)) = (row_of(write), row_of(read)) else {
+            return String::new();
+        };
+        let _ = writeln!(
+            text,
+            "| {about} | {} | {} | {} |",
+            bounded(&write["cpu_ns"]),
+            bounded(&read["cpu_ns"]),
+            short(write["bytes_per_call"].as_f64().unwrap_or(0.0))
+        );
+    }
+    text
 }
 
 /// Places with fewer analyses; nothing of runs of earlier versions, which had none.

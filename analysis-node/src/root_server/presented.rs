@@ -1,0 +1,47 @@
+//! Makes answers of what the tree found.
+
+use super::RootServer;
+use crate::gateway::Gateway;
+use invivo_analysis::groups::Members;
+use invivo_analysis::hang::{Surroundings, explain};
+use invivo_proto::control::link::Answer;
+use invivo_proto::control::results::{Coverage, NOTES_MAX};
+use invivo_proto::control::tree::Partial;
+
+impl RootServer {
+    /// Makes an answer of what the tree found.
+    pub(super) fn present(&self, partial: Partial, mut coverage: Coverage) -> Answer {
+        coverage.tool_cpu_ns = coverage.tool_cpu_ns.saturating_add(self.stats.cpu_ns);
+        match partial {
+            Partial::Functions(table) => Answer::Functions(table, coverage),
+            Partial::Matrix(matrix) => Answer::Matrix(matrix, coverage),
+            Partial::Messages(messages) => Answer::Messages(*messages, coverage),
+            Partial::Buffers(buffers) => Answer::Buffers(buffers, coverage),
+            Partial::Records(records) => Answer::Records(records, coverage),
+            Partial::Timeline(last) => Answer::Timeline(last, coverage),
+            Partial::Hang(waits) => {
+                let around = Surroundings {
+                    ranks: self.job.ranks,
+                    members: &|comm| self.root.group(comm).map(Members::of),
+                };
+                Answer::Hang(Box::new((explain(&waits, &around), *waits)), coverage)
+            }
+            Partial::Stacks(stacks) => Answer::Stacks(stacks, coverage),
+            Partial::Analyses(analyses) => Answer::Analyses(analyses, coverage),
+            Partial::Status(mut status) => {
+                status.notes.extend(self.own_notes());
+                status.notes.truncate(NOTES_MAX);
+                Answer::Status(status, coverage)
+            }
+        }
+    }
+
+    /// What went wrong at the root itself.
+    fn own_notes(&self) -> impl Iterator<Item = String> {
+        let refusals = self.gateway.as_ref().and_then(Gateway::refusals);
+        let closed = refusals.map(|(count, why)| {
+            format!("{count} connections of a gateway were closed, the first because {why}")
+        });
+        closed.into_iter().chain(self.stats.notes(self.me))
+    }
+}

@@ -1,0 +1,134 @@
+//! The start of an analysis node in its process: an inner node, or the root with what it is given.
+
+use crate::gateway::Gateway;
+use crate::report::Report;
+use crate::roles::{BranchRole, RootRole};
+use crate::root_server::RootServer;
+use crate::watchdog::Watchdog;
+use clap::ValueEnum;
+use invivo_mpi_link::Link;
+use invivo_mpi_link::bell::whereabouts;
+use invivo_mpi_link::clock::monotonic_ns;
+use invivo_proto::control::analyses::AnalysisSet;
+use invivo_proto::control::link::JobDescription;
+use invivo_proto::control::strategy::Strategy;
+use invivo_proto::control::tree::JobInfo;
+use invivo_proto::ids::WorldRank;
+use invivo_tbon::layout::Layout;
+use invivo_tbon::node::Position;
+use std::path::{Path, PathBuf};
+
+/// What only the root needs.
+#[derive(clap::Args)]
+pub struct RootArgs {
+    /// The job's id.
+    #[arg(long, default_value = "")]
+    job: String,
+    /// The binary family of the application's MPI.
+    #[arg(long, default_value = "")]
+    family: String,
+    /// Where to listen for the gateway.
+    #[arg(long)]
+    link: Option<PathBuf>,
+    /// The descriptor on which our supervisor awaits the result.
+    #[arg(long)]
+    report_fd: Option<i32>,
+    /// Bytes of one location's buffer.
+    #[arg(long, default_value_t = 0)]
+    buffer_bytes: u64,
+    /// Bytes of all buffers of one place.
+    #[arg(long, default_value_t = 0)]
+    budget_bytes: u64,
+    /// Hold the ranks right after MPI_Init, for so many nanoseconds at most; 0 does not.
+    #[arg(long, default_value_t = 0)]
+    hold_ns: u64,
+    /// Whether calls are recorded from the start.
+    #[arg(long, value_enum, default_value_t = Recording::On)]
+    recording: Recording,
+    /// Say when the job has stood still for so many nanoseconds; 0 does not.
+    #[arg(long, default_value_t = 0)]
+    watchdog_ns: u64,
+    /// What buffers keep when not everything fits, such as `duration:1ms`.
+    #[arg(long, default_value_t, value_parser = Strategy::parse)]
+    strategy: Strategy,
+    /// The analyses that are on from the start, such as `functions,matrix`.
+    #[arg(long, default_value_t)]
+    analyses: AnalysisSet,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Recording {
+    On,
+    Off,
+}
+
+/// The reading of `CLOCK_MONOTONIC`, in ns.
+pub type Clock = fn() -> u64;
+
+impl RootArgs {
+    /// The supervisor's descriptor, where there is one. To be called before MPI starts: it opens
+    /// descriptors, and one of them could get this number.
+    ///
+    /// # Errors
+    /// When there is no such descriptor.
+    pub fn report(&self) -> std::io::Result<Option<Report>> {
+        Ok(self.report_fd.map(Report::inherited).transpose()?)
+    }
+}
+
+/// The inner node `me`; nothing where the layout has none there.
+pub fn branch(layout: &Layout, me: WorldRank) -> Option<BranchRole<Clock>> {
+    let position = Position::of(layout, me).filter(|position| position.local.is_none())?;
+    let role =
+        BranchRole::new(position, layout.parent(me)?, monotonic_ns as Clock).located(whereabouts());
+    // The place counts the time of the whole process.
+    Some(role.counting_cpu(!layout.is_one_per_node()))
+}
+
+/// The root; nothing where the layout has none, which cannot be.
+pub fn root(link: &Link, layout: &Layout, args: RootArgs, report: Report) -> Option<RootRole> {
+    let position = Position::of(layout, layout.root())?;
+    let server = root_server(link, layout, position, args);
+    Some(RootRole::new(server, report).counting_cpu(!layout.is_one_per_node()))
+}
+
+fn root_server(link: &Link, layout: &Layout, position: Position, args: RootArgs) -> RootServer {
+    let job = JobDescription {
+        id: args.job.clone(),
+        ranks: layout.app(),
+        places: layout.places(),
+        nodes: layout.nodes(),
+        family: args.family,
+        library: link.library(),
+    };
+    let info = JobInfo {
+        id: args.job,
+        buffer_bytes: args.buffer_bytes,
+        budget_bytes: args.budget_bytes,
+        hold_lease_ns: args.hold_ns,
+        recording: args.recording == Recording::On,
+        strategy: args.strategy,
+    };
+    let gateway = args.link.as_deref().and_then(listen);
+    let watchdog = Watchdog::new(monotonic_ns(), args.watchdog_ns);
+    let info = (info, args.analyses);
+    let server = RootServer::new(monotonic_ns(), position, job, info, gateway);
+    server
+        .watched_by(watchdog)
+        .named_by(*layout)
+        .located(whereabouts())
+}
+
+fn listen(path: &Path) -> Option<Gateway> {
+    match Gateway::listen(path) {
+        Ok(gateway) => Some(gateway),
+        Err(error) => {
+            // The result at the end needs no gateway: the root goes on without one.
+            eprintln!(
+                "invivo: cannot listen at {}: {error}; the job cannot be watched",
+                path.display()
+            );
+            None
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Reads foreign files in a process of its own, which is killed when it takes too long.
+//!
+//! A program chooses the files that are mapped into it, and what is written in them: tables that
+//! loop for ever, sections of terabytes, pipes that nobody writes to, pages that are cut off while
+//! they are read. None of that can be told before, and a thread cannot be ended; a process can. The
+//! supervisor, with which its rank would end, only waits, and not for long.
+//!
+//! The child is a fork: what it is to read lies in its memory, and its answer comes back over a
+//! socket. It has no other descriptors of ours, dies with us, and has little memory of its own.
+//! Unsafe code is needed for the fork and for closing what the child must not keep.
+
+use crate::panic_guard::guarded;
+use invivo_proto::control::MESSAGE_BYTES_MAX;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions};
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+/// Bytes that a child may allocate beside what it was born with: tables of debug information of
+/// large programs. Files that are mapped do not count.
+const ALLOCATED_BYTES_MAX: u64 = 1 << 30;
+/// After a time without questions a child that waits for them ends.
+const IDLE_MAX: Duration = Duration::from_secs(2);
+
+/// A process that reads for us. Dropped, it is killed.
+pub struct Apart {
+    pid: Pid,
+    socket: UnixStream,
+}
+
+/// What `read` gives, in a child that keeps these descriptors; nothing where that takes longer, or
+/// there is no room for a child.
+pub fn once(
+    within: Duration,
+    keep: &[BorrowedFd<'_>],
+    read: impl FnOnce() -> Vec<u8>,
+) -> Option<Vec<u8>> {
+    let mut child = Apart::start(keep, |mut socket| {
+        let _ = send(&mut socket, &read());
+    })?;
+    child.answer(Instant::now() + within)
+}
+
+impl Apart {
+    /// A child that answers questions, one after the other, until it is idle for long.
+    pub fn answering(mut answer: impl FnMut(&[u8]) -> Vec<u8>) -> Option<Apart> {
+        Apart::start(&[], |mut socket| {
+            // Without it, a child that nobody asks would stay.
+            if socket.set_read_timeout(Some(IDLE_MAX)).is_err() {
+                return;
+            }
+            while let Some(question) = receive(&mut socket) {
+                if send(&mut socket, &answer(&question)).is_none() {
+                    return;
+                }
+            }
+        })
+    }
+
+    /// The answer to a question; nothing where there is none in time. Then this child is of no more
+    /// use.
+    pub fn ask(&mut self, question: &[u8], within: Duration) -> Option<Vec<u8>> {
+        send(&mut self.socket, question)?;
+        self.answer(Instant::now() + within)
+    }
+
+    /// Whether it has ended, as it does when it is idle.
+    pub fn has_ended(&self) -> bool {
+        // Readable without a question: its end has closed the socket.
+        let mut ended = [PollFd::new(&self.socket, PollFlags::IN)];
+        poll(&mut ended, Some(&Timespec::default())).map_or(true, |ready| ready > 0)
+    }
+
+    fn start(keep: &[BorrowedFd<'_>], run: impl FnOnce(UnixStream)) -> Option<Apart> {
+        let (ours, theirs) = UnixStream::pair().ok()?;
+        let mut keep: Vec<RawFd> = keep.iter().map(AsRawFd::as_raw_fd).collect();
+        keep.push(theirs.as_raw_fd());
+        keep.sort_unstable();
+        let parent = rustix::process::getpid();
+        // SAFETY: the supervisor has no other thread here, so that no lock stays taken in the
+        // child.
+        match unsafe { nix::unistd::fork() }.ok()? {
+            nix::unistd::ForkResult::Parent { child } => Some(Apart {
+                pid: Pid::from_raw(child.as_raw())?,
+                socket: ours,
+            }),
+            nix::unistd::ForkResult::Child => {
+                if confine(parent, &keep).is_some() {
+                    guarded(|| run(theirs));
+                }
+                // SAFETY: ends the process without running anything that was its parent's to run.
+                unsafe { libc::_exit(0) }
+            }
+        }
+    }
+
+    fn answer(&mut self, until: Instant) -> Option<Vec<u8>> {
+        let mut answer = Vec::new();
+        let mut missing = LENGTH_BYTES;
+        while missing > 0 {
+            let rest = until.checked_duration_since(Instant::now())?;
+            let mut came = [PollFd::new(&self.socket, PollFlags::IN)];
+            match poll(&mut came, Timespec::try_from(rest).ok().as_ref()) {
+                Ok(0) => return None,
+                Ok(_) => {}
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(_) => return None,
+            }
+            let mut bytes = [0; 4096];
+            let most = missing.min(bytes.len());
+            let read = self.socket.read(&mut bytes[..most]).ok()?;
+            if read == 0 {
+                return None;
+            }
+            answer.extend_from_slice(&bytes[..read]);
+            missing -= read;
+            if answer.len() == LENGTH_BYTES {
+                missing = length(answer.as_slice().try_into().ok()?)?;
+            }
+        }
+        answer.drain(..LENGTH_BYTES);
+        Some(answer)
+    }
+}
+
+impl Drop for Apart {
+    fn drop(&mut self) {
+        // Nobody else waits for it, so that its number is still its own.
+        let _ = rustix::process::kill_process(self.pid, Signal::KILL);
+        let wait = || rustix::process::waitid(WaitId::Pid(self.pid), WaitIdOptions::EXITED);
+        while matches!(wait(), Err(rustix::io::Errno::INTR)) {}
+    }
+}
+
+/// Takes from a fresh child what it must not have.
+fn confine(parent: Pid, keep: &[RawFd]) -> Option<()> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).ok()?;
+    // The parent may have ended before the call above: then no death signal comes.
+    if rustix::process::getppid() != Some(parent) {
+        return None;
+    }
+    let no_more_than = |bytes| Rlimit {
+        current: Some(bytes),
+        maximum: Some(bytes),
+    };
+    rustix::process::setrlimit(Resource::Core, no_more_than(0)).ok()?;
+    rustix::process::setrlimit(Resource::Data, no_more_than(ALLOCATED_BYTES_MAX)).ok()?;
+    // Where memory is short, it is what can be spared first.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+
+    // Nothing that goes wrong here is to be read among the application's output.
+    let nothing = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/null")
+        .ok()?;
+    for standard in 0..=2 {
+        // SAFETY: both are numbers; the child's standard descriptors are its own.
+        unsafe { libc::dup2(nothing.as_raw_fd(), standard) };
+    }
+    drop(nothing);
+    // The launcher's connections and our own sockets: their ends are to be seen when we end.
+    let mut first = 3;
+    for kept in keep.iter().map(|fd| fd.cast_unsigned()).chain([u32::MAX]) {
+        if kept > first {
+            // SAFETY: closes numbers that nobody uses: the child only ever uses those in `keep`,
+            // and leaves without dropping anything.
+            unsafe { libc::syscall(libc::SYS_close_range, first, kept - 1, 0) };
+        }
+        first = kept.saturating_add(1);
+    }
+    Some(())
+}
+
+/// Bytes before a message: its length.
+const LENGTH_BYTES: usize = 4;
+
+fn length(bytes: [u8; LENGTH_BYTES]) -> Option<usize> {
+    let length = u32::from_le_bytes(bytes) as usize;
+    (length <= MESSAGE_BYTES_MAX).then_some(length)
+}
+
+fn send(socket: &mut UnixStream, message: &[u8]) -> Option<()> {
+    let length = u32::try_from(message.len()).ok()?;
+    socket.write_all(&length.to_le_bytes()).ok()?;
+    socket.write_all(message).ok()
+}
+
+fn receive(socket: &mut UnixStream) -> Option<Vec<u8>> {
+    let mut head = [0; LENGTH_BYTES];
+    socket.read_exact(&mut head).ok()?;
+    let mut message = vec![0; length(head)?];
+    socket.read_exact(&mut message).ok()?;
+    Some(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOON: Duration = Duration::from_millis(200);
+    const LONG: Duration = Duration::from_secs(30);
+
+    fn is_alive(pid: Pid) -> bool {
+        rustix::process::test_kill_process(pid).is_ok()
+    }
+
+    #[test]
+    fn an_answer_comes_back_whole() {
+        let long = vec![7; 100_000];
+        assert_eq!(once(LONG, &[], || long.clone()), Some(long));
+        assert_eq!(once(LONG, &[], Vec::new), Some(Vec::new()));
+        let mut child = Apart::answering(|question| [question, b"!"].concat()).expect("a child");
+        for question in [&b"one"[..], b"two", b""] {
+            assert_eq!(child.ask(question, LONG), Some([question, b"!"].concat()));
+        }
+        let pid = child.pid;
+        assert!(is_alive(pid) && !child.has_ended());
+        drop(child);
+        assert!(!is_alive(pid), "killed and waited for");
+    }
+
+    /// What hangs, loops, panics, dies or takes all memory is no answer.
+    #[test]
+    fn a_child_that_goes_wrong_is_no_answer() {
+        let begun = Instant::now();
+        let pipe = tempfile::tempdir().expect("directory");
+        let pipe = pipe.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).expect("made");
+        assert_eq!(
+            once(SOON, &[], || std::fs::read(&pipe).unwrap_or_default()),
+            None
+        );
+        assert_eq!(
+            once(SOON, &[], || loop {
+                std::hint::spin_loop()
+            }),
+            None
+        );
+        assert!(begun.elapsed() < LONG);
+        assert_eq!(once(LONG, &[], || panic!("in the child")), None);
+        assert_eq!(once(LONG, &[], || std::process::abort()), None);
+        let too_much = || vec![1; 2 * ALLOCATED_BYTES_MAX as usize];
+        assert_eq!(once(LONG, &[], too_much), None);
+    }
+
+    #[test]
+    fn it_has_no_descriptors_but_those_it_needs() {
+        let file = tempfile::tempfile().expect("a file");
+        let kept = std::os::fd::AsFd::as_fd(&file);
+        let open = once(LONG, &[kept], || {
+            let count = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+            vec![count as u8, u8::from(file.metadata().is_ok())]
+        });
+        // Three standard ones, the file, the socket, and the listing's own.
+        assert_eq!(open, Some(vec![6, 1]));
+    }
+}

@@ -1,0 +1,84 @@
+//! Makes the manual's tables of the interface's messages: name, type and comment of every field.
+
+use prost_types::field_descriptor_proto::{Label, Type};
+use prost_types::{FieldDescriptorProto, FileDescriptorProto};
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+const BEGIN: &str = "<!-- made by cargo xtask generate: messages -->\n";
+const END: &str = "<!-- end -->";
+/// Numbers of `FileDescriptorProto.message_type` and `DescriptorProto.field` in descriptor.proto:
+/// comments are found by a path of such numbers and positions.
+const MESSAGE_TYPE: i32 = 4;
+const FIELD: i32 = 2;
+
+/// The page with its tables made anew; nothing where it has no marks.
+pub fn renewed(page: &str, file: &FileDescriptorProto) -> Option<String> {
+    let (head, rest) = page.split_once(BEGIN)?;
+    let (_, tail) = rest.split_once(END)?;
+    Some(format!("{head}{BEGIN}{}{END}{tail}", tables(file)))
+}
+
+/// A section for every message but those that only ask.
+fn tables(file: &FileDescriptorProto) -> String {
+    let comments = comments(file);
+    let mut text = String::new();
+    for (at, message) in (0..).zip(&file.message_type) {
+        if message.name().ends_with("Request") {
+            continue;
+        }
+        let about = comments
+            .get(&vec![MESSAGE_TYPE, at])
+            .map_or("", String::as_str);
+        let _ = write!(text, "### {}\n\n{about}\n\n", message.name());
+        text.push_str("| field | type | meaning |\n|---|---|---|\n");
+        for (number, field) in (0..).zip(&message.field) {
+            let path = vec![MESSAGE_TYPE, at, FIELD, number];
+            let meaning = comments.get(&path).map_or("", String::as_str);
+            let _ = writeln!(
+                text,
+                "| `{}` | {} | {} |",
+                field.name(),
+                type_of(field),
+                meaning.replace('|', "\\|")
+            );
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// The comments of a file, each as one line, by the path of what they stand above.
+fn comments(file: &FileDescriptorProto) -> HashMap<Vec<i32>, String> {
+    let locations = file.source_code_info.iter().flat_map(|info| &info.location);
+    locations
+        .map(|location| {
+            let words = location.leading_comments().split_whitespace();
+            let line = words.collect::<Vec<_>>().join(" ");
+            // What looks like a tag is none: `<rank>`.
+            (location.path.clone(), line.replace('<', "&lt;"))
+        })
+        .collect()
+}
+
+/// The type as JSON has it.
+fn type_of(field: &FieldDescriptorProto) -> String {
+    let one = match field.r#type() {
+        Type::String => "text".to_owned(),
+        Type::Bool => "bool".to_owned(),
+        // The state of a rank is the only one.
+        Type::Enum => "text".to_owned(),
+        Type::Bytes => "list of bytes".to_owned(),
+        Type::Message => {
+            let name = field.type_name().rsplit('.').next().unwrap_or_default();
+            format!("[{name}](#{})", name.to_lowercase())
+        }
+        _ => "number".to_owned(),
+    };
+    let is_absent_at_times = field.proto3_optional() || field.r#type() == Type::Message;
+    match field.label() {
+        Label::Repeated => format!("list of {one}"),
+        _ if is_absent_at_times => format!("{one} or null"),
+        _ => one,
+    }
+}

@@ -1,0 +1,117 @@
+//! The start of a tool place in its process: the supervisors' socket, the ranks' welcome, its role.
+
+use crate::place::Place;
+use crate::role::PlaceRole;
+use crate::supervisors::Supervisors;
+use crate::time_point::Now;
+use invivo_mpi_link::bell::whereabouts;
+use invivo_mpi_link::clock::{NodeClock, monotonic_ns, ticks};
+use invivo_mpi_link::{Link, LinkError, packet_buffers};
+use invivo_proto::channel::TAG_WELCOME;
+use invivo_proto::ids::WorldRank;
+use invivo_tbon::layout::Layout;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+/// What a tool place is given at its start.
+#[derive(clap::Args)]
+pub struct PlaceArgs {
+    /// Where the sockets for the supervisors are; a tool place needs it.
+    #[arg(long)]
+    runtime_dir: Option<PathBuf>,
+    #[cfg(feature = "test-hooks")]
+    #[command(flatten)]
+    hooks: Hooks,
+}
+
+/// Why there is no tool place.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Nobody said where the sockets are.
+    #[error("a tool place needs --runtime-dir")]
+    NoDirectory,
+    /// The layout has no place there.
+    #[error("process {0} has no tool place in this layout")]
+    NoPlace(WorldRank),
+    /// MPI refuses.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+}
+
+/// Listens for the supervisors of the ranks of place `me`, welcomes these, and makes its role.
+///
+/// # Errors
+/// When there is no such place, or MPI refuses.
+pub fn place(
+    link: &mut Link,
+    layout: Layout,
+    me: WorldRank,
+    args: PlaceArgs,
+) -> Result<PlaceRole, StartError> {
+    let parent = layout.parent(me).ok_or(StartError::NoPlace(me))?;
+    let ranks = layout.ranks_at(me).ok_or(StartError::NoPlace(me))?;
+    let directory = args.runtime_dir.ok_or(StartError::NoDirectory)?;
+    let path = directory.join(format!("place-{me}.sock"));
+    // A place without its socket still takes packets over MPI: less is observed, nothing fails.
+    let supervisors = match Supervisors::listen(&path, ranks) {
+        Ok(supervisors) => Some(supervisors),
+        Err(error) => {
+            eprintln!(
+                "invivo: cannot listen at {}: {error}; no pause, no last records",
+                path.display()
+            );
+            None
+        }
+    };
+    // Posted before any rank is welcomed, so that the first packets find a buffer.
+    link.post_packets(packet_buffers(ranks.len()))?;
+    // Every rank waits for this message, so it is sent without a socket as well, with an empty
+    // address.
+    let address = if supervisors.is_some() {
+        path.as_os_str().as_bytes()
+    } else {
+        &[]
+    };
+    for rank in ranks.iter() {
+        link.send(layout.world_of(rank), TAG_WELCOME, address.to_vec())?;
+    }
+
+    // The first measurement of the clock takes 20 ms; the ranks have their welcome by then.
+    let place = Place::new(layout, me, supervisors, NodeClock::start(), now());
+    let mut place = place.ok_or(StartError::NoPlace(me))?.located(whereabouts());
+    place.read_time_by(now);
+    #[cfg(feature = "test-hooks")]
+    args.hooks.install(&mut place);
+    Ok(PlaceRole::new(place, parent, now))
+}
+
+fn now() -> Now {
+    Now {
+        ns: monotonic_ns(),
+        ticks: ticks(),
+    }
+}
+
+/// What tests ask for.
+#[cfg(feature = "test-hooks")]
+#[derive(clap::Args)]
+struct Hooks {
+    /// Write every record to files in this directory as well, without bounds.
+    #[arg(long)]
+    tap: Option<PathBuf>,
+    /// Make up a sample for so many calls of each location, in the sampler's stead.
+    #[arg(long)]
+    samples: Option<std::num::NonZeroU64>,
+}
+
+#[cfg(feature = "test-hooks")]
+impl Hooks {
+    fn install(self, place: &mut Place) {
+        if let Some(directory) = self.tap {
+            place.tap(directory);
+        }
+        if let Some(every) = self.samples {
+            place.make_samples(every);
+        }
+    }
+}
