@@ -23,7 +23,7 @@ static int sends_garbage(void)
     if (!rank)
         rank = getenv("PMI_RANK");
     if (!sender || !directory || !rank || strcmp(sender, rank) ||
-        strcmp(program_invocation_short_name, "tool-place"))
+        strcmp(program_invocation_short_name, "tool-process"))
         return 0;
     snprintf(path, sizeof path, "%s/send-garbage", directory);
     return access(path, F_OK) == 0;

@@ -1,7 +1,7 @@
-/* More threads than Invivo has locations for.
+/* More threads at one time than Invivo has locations for.
  *
- * The first rank starts many, one after the other, then calls from new ones what the other ranks
- * call from their only thread. */
+ * The first rank starts many that stay, then calls from new ones what the other ranks call from
+ * their only thread. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -11,11 +11,14 @@ enum { THREADS = 80 };
 static int me, all;
 static MPI_Comm dup, idup;
 static int last;
+static pthread_barrier_t all_have_called, work_is_done;
 
 static void *look(void *argument)
 {
     int flag = 0;
     MPI_Iprobe(MPI_ANY_SOURCE, 1, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+    pthread_barrier_wait(&all_have_called);
+    pthread_barrier_wait(&work_is_done);
     return flag ? NULL : argument;
 }
 
@@ -53,8 +56,14 @@ int main(int argc, char **argv)
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
     MPI_Comm_size(MPI_COMM_WORLD, &all);
-    for (int i = 0; me == 0 && i < THREADS; i++)
-        by_another_thread(look);
+    pthread_t threads[THREADS];
+    if (me == 0) {
+        pthread_barrier_init(&all_have_called, NULL, THREADS + 1);
+        pthread_barrier_init(&work_is_done, NULL, THREADS + 1);
+        for (int i = 0; i < THREADS; i++)
+            pthread_create(&threads[i], NULL, look, &last);
+        pthread_barrier_wait(&all_have_called);
+    }
     for (int i = 0; i < 3; i++) {
         if (me == 0)
             by_another_thread(meet);
@@ -63,6 +72,15 @@ int main(int argc, char **argv)
         MPI_Allreduce(&last, &sum, 1, MPI_INT, MPI_SUM, dup);
         MPI_Comm_free(&idup);
         MPI_Comm_free(&dup);
+    }
+    if (me == 0) {
+        pthread_barrier_wait(&work_is_done);
+        for (int i = 0; i < THREADS; i++) {
+            void *done = NULL;
+            pthread_join(threads[i], &done);
+            if (done != &last)
+                printf("a thread has found what nobody sent\n");
+        }
     }
     printf("provided %d, sum %d\n", provided, sum);
     MPI_Finalize();

@@ -2,6 +2,7 @@
 
 mod answer;
 mod client;
+pub mod http2;
 pub mod misbehaving;
 mod screen;
 

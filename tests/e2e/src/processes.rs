@@ -12,7 +12,7 @@ pub const MARK: &str = "E2E_RUN";
 #[derive(Clone, Debug)]
 pub struct Process {
     pub pid: i32,
-    /// The file name of its program.
+    /// The file name of its program; of a tool process what it calls itself, which says what it is.
     pub name: String,
     /// The letter of its state in `/proc`: `T` is stopped.
     pub state: char,
@@ -68,12 +68,24 @@ pub fn marked(mark: &str) -> Vec<Process> {
                 .split(|byte| *byte == 0)
                 .find(|variable| *variable == wanted.as_bytes())?;
             let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
-            let name = program.file_name()?.to_string_lossy().into_owned();
+            let name = match program.file_name()?.to_string_lossy() {
+                file if file == TOOL_PROCESS => own_name(pid)?,
+                file => file.into_owned(),
+            };
             let state = state(pid, pid)?;
             // A zombie has ended; only its parent has not asked yet.
             (state != 'Z').then_some(Process { pid, name, state })
         })
         .collect()
+}
+
+/// The program of all tool processes.
+const TOOL_PROCESS: &str = "tool-process";
+
+/// What a process calls itself.
+fn own_name(pid: i32) -> Option<String> {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    Some(name.trim_end().to_owned())
 }
 
 /// The state of a thread.

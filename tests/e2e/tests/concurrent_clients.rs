@@ -183,7 +183,7 @@ fn the_screen_is_live(client: &Client) {
     });
 
     for (page, says) in [
-        ("2", "2 of 2 ranks, the most time in MPI first"),
+        ("2", "2 of 2 ranks, the least time in MPI first"),
         ("3", "MPI_Isend"),
         (
             "4",

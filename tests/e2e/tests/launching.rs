@@ -354,6 +354,10 @@ fn wrong_lines_are_answered() {
 
             if what == "no MPI program" {
                 assert_eq!(ended.stdout(), ["hello\n", "hello\n"], "{family:?}");
+            } else if what != "invivo run behind the launcher" {
+                // Of that one it is true: it has started, and ended.
+                let denies = |line: &String| line.contains("without calling MPI");
+                assert!(!lines.iter().any(denies), "{family:?}, {what}: {lines:?}");
             }
 
             assert!(

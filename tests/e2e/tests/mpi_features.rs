@@ -320,18 +320,19 @@ fn threads_beyond_the_limit_communicate() {
     }
 }
 
-/// More threads, one after the other, than a rank has packets: a thread that ends returns its
-/// packet, for which the others wait.
+/// More threads at once than may keep a packet when they have ended: the others return theirs, and
+/// the thread that goes on alone gets those that were kept.
 #[test]
 fn threads_that_end_return_their_packets() {
     for family in Family::ALL {
-        let short_threads = program(family, "short_threads", ["40", "5000"]);
+        let short_threads = program(family, "short_threads", ["4", "5000"]);
         let observed = Job::observed(family, 1, &short_threads)
             .options(["--back-pressure", "block"])
             // Blocked ranks would wait for a packet for ever, and run into the job's time limit.
             .run();
         assert_eq!(observed.code(), 0, "{family:?}");
         checks::complete(&observed.report(), 1);
+        checks::same_calls(&observed.report(), &observed.own_counts().calls);
     }
 }
 

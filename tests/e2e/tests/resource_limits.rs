@@ -247,7 +247,7 @@ fn too_few_slots_are_explained() {
     // The launcher's own refusal, for comparison.
     let refused = launch(&[], 3);
     assert_ne!(refused.status.code(), Some(0), "{refused:?}");
-    // Two ranks would fit alone; with the tool processes neither job does.
+    // Two ranks would fit alone; with the tool process neither job does.
     for ranks in [2, 3] {
         let observed = launch(&invivo, ranks);
         assert_eq!(
@@ -262,7 +262,7 @@ fn too_few_slots_are_explained() {
         let lines = our_lines(&observed);
         let expected = format!(
             "take {} slots and {} gives 2",
-            ranks + 2,
+            ranks + 1,
             file.path().display()
         );
         assert!(

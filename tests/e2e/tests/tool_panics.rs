@@ -6,8 +6,11 @@ use invivo_e2e::job::{Job, Running};
 use invivo_e2e::mpi::Family;
 use invivo_e2e::paths::invivo_with_hooks;
 use invivo_e2e::programs::program;
+use invivo_e2e::results::report::Report;
 
 const RANKS: u32 = 3;
+/// Of a node or root that panicked.
+const WENT_ON: &str = "failed in itself, 1 times, and went on";
 
 /// Lets one process of this kind panic, and waits for its line.
 fn panic_in(running: &mut Running, kind: &str, title: &str) {
@@ -16,6 +19,22 @@ fn panic_in(running: &mut Running, kind: &str, title: &str) {
         let says = |line: &String| line.contains(title) && line.contains("failed in itself");
         job.our_lines().iter().any(says).then_some(())
     });
+}
+
+/// Waits until the ranks have made more calls that are recorded.
+fn more_calls(running: &mut Running) {
+    let before = running.client().entered();
+    running.until("more calls", |job| {
+        (job.client().entered() > before + 1000).then_some(())
+    });
+}
+
+/// The notes of the report name the process and that it went on.
+fn assert_notes(report: &Report, wanted: [&str; 2]) {
+    for words in wanted {
+        let says = |note: &String| note.contains(words);
+        assert!(report.notes.iter().any(says), "{words}: {:?}", report.notes);
+    }
 }
 
 /// A panic in a place, in a node and in the root, one after the other, in a job that communicates
@@ -36,10 +55,7 @@ fn a_panic_disturbs_no_other_process() {
         panic_in(&mut running, "root", "the root");
 
         // All three places answer, and two of them still have all their records.
-        let before = running.client().entered();
-        running.until("more calls", |job| {
-            (job.client().entered() > before + 1000).then_some(())
-        });
+        more_calls(&mut running);
         let status = running.client().json(&["status"]);
         assert_eq!(
             number(&status, "/coverage/members_missing"),
@@ -52,18 +68,42 @@ fn a_panic_disturbs_no_other_process() {
         ended.assert_printed(|rank| format!("rank {rank}: 0 wrong\n"));
         let report = ended.report();
         checks::conserved(&report, RANKS);
-        for words in ["tool place", "failed in itself, 1 times, and went on"] {
-            let says = |note: &String| note.contains(words);
-            assert!(
-                report.notes.iter().any(says),
-                "{family:?}: {:?}",
-                report.notes
-            );
-        }
+        assert_notes(&report, ["tool place", WENT_ON]);
 
         let ledger = &report.coverage.ledger;
         let lost = ledger.dropped_by_place;
         assert!(lost > 0 && lost < ledger.entered, "{family:?}: {ledger:?}");
+        ended.assert_nothing_left();
+    }
+}
+
+/// Place and root are one process: the one goes on when the other panics.
+#[test]
+fn a_panic_of_one_role_leaves_the_other() {
+    for family in Family::ALL {
+        let mut running = Job::observed(family, RANKS, &program(family, "message_loop", []))
+            .fan_in("node")
+            .by(invivo_with_hooks())
+            .behind(r#"export INVIVO_PANIC="$LOG_DIR"; exec "$@""#)
+            .start();
+        running.wait_for_answers();
+
+        panic_in(&mut running, "root", "the root");
+        more_calls(&mut running);
+        panic_in(&mut running, "place", "tool place");
+        let status = running.client().json(&["status"]);
+        let answered = number(&status, "/coverage/ranks_reporting");
+        assert_eq!(answered, u64::from(RANKS), "{family:?}: {status}");
+        running.tell("stop");
+
+        let ended = running.end();
+        assert_eq!(ended.code(), 0, "{family:?}");
+        ended.assert_printed(|rank| format!("rank {rank}: 0 wrong\n"));
+        let report = ended.report();
+        checks::conserved(&report, RANKS);
+        assert_notes(&report, ["tool place 3 failed in itself", WENT_ON]);
+        let ledger = &report.coverage.ledger;
+        assert_eq!(ledger.dropped_by_place, ledger.entered, "{family:?}");
         ended.assert_nothing_left();
     }
 }

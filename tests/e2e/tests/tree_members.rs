@@ -182,8 +182,8 @@ fn a_stopped_member_is_left_out_until_it_continues() {
 }
 
 /// Makes an installation in which one tool place sends garbage, and returns its `invivo`. Libraries
-/// that are preloaded for the application do not reach tool processes, so the program `tool-place`
-/// is a script that preloads ours before the MPI library.
+/// that are preloaded for the application do not reach tool processes, so the program
+/// `tool-process` is a script that preloads ours before the MPI library.
 fn installation_with_garbage_sender(directory: &Path, family: Family) -> PathBuf {
     let (tools, programs) = (
         Path::new("lib/invivo").join(family.interface()),
@@ -196,20 +196,20 @@ fn installation_with_garbage_sender(directory: &Path, family: Family) -> PathBuf
             let entry = entry.expect("a program");
             let name = entry.file_name();
             // These two are replaced below.
-            if name != "tool-place" && name != "invivo" {
+            if name != "tool-process" && name != "invivo" {
                 symlink(entry.path(), directory.join(folder).join(name)).expect("a program");
             }
         }
     }
 
-    let (preload, real) = (garbage_sender(family), from.join("tool-place"));
+    let (preload, real) = (garbage_sender(family), from.join("tool-process"));
     let script = format!(
         "#!/bin/sh\nLD_PRELOAD={}${{LD_PRELOAD:+:$LD_PRELOAD}} exec {} \"$@\"\n",
         preload.display(),
         real.display()
     );
 
-    let place = to.join("tool-place");
+    let place = to.join("tool-process");
     std::fs::write(&place, script).expect("the script");
     std::fs::set_permissions(&place, std::fs::Permissions::from_mode(0o755)).expect("its mode");
     // A copy, not a link: the command finds its tools by its own path.
@@ -261,7 +261,7 @@ fn a_killed_place_ends_the_job() {
         let shape = shape(family);
         let running = shape.start(shape.job(family));
         let client = running.client();
-        let jobs = |what: &str| client.json(&["list"]).as_array().expect(what).len();
+        let jobs = |what: &str| client.json(&["list"])["jobs"].as_array().expect(what).len();
         assert_eq!(jobs("the job"), 1, "{family:?}");
 
         kill(&running.member("tool-place", shape.place(1)));

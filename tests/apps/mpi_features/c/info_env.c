@@ -44,6 +44,7 @@ void info_env(void)
     MPI_Finalized(&finalized);
     say("main thread %d, level %d, initialized %d, finalized %d", main_thread, level, initialized,
         finalized);
-    MPI_Pcontrol(1);
     MPI_Pcontrol(0, "nothing");
+    MPI_Pcontrol(1);
+    MPI_Pcontrol(2, 1.5, "for others");
 }

@@ -2,6 +2,7 @@
 //!
 //! They write the bytes of HTTP/2 and gRPC by hand, because no library makes such mistakes.
 
+use super::http2::{DATA, PREFACE, SETTINGS, frame, opening, request};
 use serde_json::Value;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -22,17 +23,8 @@ const BURST: usize = 100;
 /// Between two attacks of a hostile client. All of them together connect a little less often than
 /// the gateway accepts, so that other clients get their turn in the kernel's queue.
 const REST: Duration = Duration::from_millis(800);
-/// The first bytes of every HTTP/2 connection.
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// More than a gateway sends to a client that it refuses.
 const SERVED_BYTES: u64 = 4096;
-// Types and flags of HTTP/2 frames.
-const DATA: u8 = 0;
-const HEADERS: u8 = 1;
-const SETTINGS: u8 = 4;
-const END_STREAM: u8 = 1;
-const END_HEADERS: u8 = 4;
-
 /// All of these clients. Dropped, they disconnect.
 pub struct MisbehavingClients {
     watchers: Vec<UnixStream>,
@@ -186,47 +178,4 @@ fn watcher(socket: &Path, token: &str) -> std::io::Result<UnixStream> {
     let request_bytes = [0x08, 0x80, 0xc2, 0xd7, 0x2f, 0x10, 1];
     stream.write_all(&request(1, "Watch", token, &request_bytes))?;
     Ok(stream)
-}
-
-fn opening() -> Vec<u8> {
-    [PREFACE, &frame(SETTINGS, 0, 0, &[])].concat()
-}
-
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let length = (payload.len() as u32).to_be_bytes();
-    // HTTP/2 lengths have three bytes.
-    let head = [&length[1..], &[kind, flags], &stream.to_be_bytes()].concat();
-    [&head, payload].concat()
-}
-
-/// A call of the service: its headers as HPACK literals, and one message.
-fn request(stream: u32, method: &str, token: &str, message: &[u8]) -> Vec<u8> {
-    let path = format!("/invivo.v1.Invivo/{method}");
-    let authorization = format!("Bearer {token}");
-    let fields = [
-        (":method", "POST"),
-        (":scheme", "http"),
-        (":path", &path),
-        (":authority", "localhost"),
-        ("content-type", "application/grpc"),
-        ("te", "trailers"),
-        ("authorization", &authorization),
-    ];
-
-    let mut block = Vec::new();
-    for (name, value) in fields {
-        // A literal field without indexing, with a new name: no state of HPACK is needed.
-        block.push(0);
-        for text in [name, value] {
-            assert!(text.len() < 127, "a length of one byte");
-            block.push(text.len() as u8);
-            block.extend(text.as_bytes());
-        }
-    }
-
-    let length = (message.len() as u32).to_be_bytes();
-    // gRPC: a byte for compression, four for the length, then the message.
-    let body = [&[0], &length[..], message].concat();
-    let headers = frame(HEADERS, END_HEADERS, stream, &block);
-    [headers, frame(DATA, END_STREAM, stream, &body)].concat()
 }

@@ -1,27 +1,42 @@
-//! A real Slurm on this machine: controller, node and authentication in namespaces of their own.
+//! A real Slurm on this machine: controller, nodes and authentication in namespaces of their own.
 //!
-//! So they meet no other Slurm's, and are gone with the test. The node claims more processors than
-//! the machine has.
+//! So they meet no other Slurm's, and are gone with the test. Each node is a host with a network, a
+//! name and a `/dev/shm` of its own, and claims more processors than the machine has.
+
+mod configuration;
 
 use super::hosts;
+use crate::mpi::Family;
+use configuration::LOCAL;
 use std::ffi::OsString;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The longest that the start of Slurm takes.
 const MADE_WITHIN: Duration = Duration::from_secs(30);
-/// Processors that the node claims: the tests' jobs fit.
+/// Processors that a node claims: the tests' jobs fit.
 const CPUS: u32 = 16;
 
 /// A running Slurm. Dropped, it is killed with all its jobs.
 #[derive(Debug)]
 pub struct Slurm {
     directory: TempDir,
+    nodes: Vec<String>,
     /// The first process of its PID namespace: when it ends, the kernel kills all others.
     keeper: Child,
+}
+
+/// What starts the processes of a job in a [`Slurm`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// `srun --mpi=...`
+    Srun(&'static str),
+    /// The MPI's own launcher, in an allocation of so many tasks on each node.
+    Mpiexec(u32),
 }
 
 /// Whether Slurm can be started here. Where not, that is printed; with `CI=true`, which says that
@@ -50,72 +65,63 @@ pub fn possible() -> bool {
         missing.join(", ")
     );
     assert!(std::env::var("CI").as_deref() != Ok("true"), "{text}");
-    eprintln!("\n*** {text} ***\n");
+    // Not by `eprintln!`: the test runner keeps that to itself when a test passes.
+    let _ = writeln!(std::io::stderr(), "\n*** {text} ***\n");
     false
 }
 
 impl Slurm {
-    /// Starts it, and waits until its node takes jobs.
+    /// Starts one of one node, and waits until it takes jobs.
     pub fn start() -> Slurm {
+        Slurm::with_nodes(1)
+    }
+
+    /// Starts one of nodes `n1`, `n2` and so on, and waits until they take jobs.
+    pub fn with_nodes(number: u32) -> Slurm {
         let directory = tempfile::Builder::new()
             .prefix("slurm")
             .tempdir_in("/tmp")
             .expect("a directory for Slurm");
         let at = directory.path();
-        std::fs::set_permissions(at, std::fs::Permissions::from_mode(0o755)).expect("its mode");
-
+        let folder = |name: &str, mode: u32| {
+            std::fs::create_dir_all(at.join(name)).expect("a directory for Slurm");
+            std::fs::set_permissions(at.join(name), std::fs::Permissions::from_mode(mode))
+                .expect("its mode");
+        };
         let write =
             |name: &str, text: &str| std::fs::write(at.join(name), text).expect("a file for Slurm");
 
-        for folder in ["munge", "state", "spool", "log"] {
-            std::fs::create_dir(at.join(folder)).expect("a directory for Slurm");
-            std::fs::set_permissions(at.join(folder), std::fs::Permissions::from_mode(0o755))
-                .expect("its mode");
+        let nodes: Vec<String> = (1..=number).map(|node| format!("n{node}")).collect();
+        for name in ["", "munge", "state", "log", LOCAL, "nodes"] {
+            folder(name, 0o755);
         }
-        write("hosts", "127.0.0.1 localhost\n10.203.78.1 slurmnode\n");
-        write("slurm.conf", &configuration(at));
-
+        for node in &nodes {
+            folder(&format!("nodes/{node}/tmp"), 0o777);
+            folder(&format!("nodes/{node}/spool"), 0o755);
+            folder(&format!("nodes/{node}/run"), 0o700);
+        }
+        write("hosts", &configuration::hosts(&nodes));
+        write("slurm.conf", &configuration::slurm(at, &nodes, CPUS));
         // The machine's control groups may be of either version; nothing here uses them.
         write("cgroup.conf", "CgroupPlugin=cgroup/v1\n");
-
-        let script = r#"
-            set -e
-            cd "$1"
-            hostname slurmnode
-            ip link set lo up
-            ip link add inner type veth peer name outer
-            ip addr add 10.203.78.1/24 dev inner
-            ip link set inner up
-            ip link set outer up
-            mount --bind hosts /etc/hosts
-            mungekey --create --keyfile=munge/key
-            munged --force --key-file="$PWD/munge/key" --socket="$PWD/munge/socket" \
-                --pid-file="$PWD/munge/pid" --log-file="$PWD/log/munged" \
-                --seed-file="$PWD/munge/seed"
-            export SLURM_CONF="$PWD/slurm.conf"
-            slurmctld -D >log/slurmctld.out 2>&1 &
-            slurmd -D -N slurmnode >log/slurmd.out 2>&1 &
-            until sinfo -h -t idle -o %n 2>/dev/null | grep -q slurmnode; do sleep 0.1; done
-            # The first steps of a new node may fail, with status 0.
-            until [ "$(srun --mpi=pmix -n 2 echo up 2>/dev/null | grep -c up)" = 2 ]; do
-                sleep 0.1
-            done
-            : > made
-            wait
-        "#;
 
         let mut unshare = Command::new("unshare");
         unshare.args(["--net", "--uts", "--mount", "--propagation", "private"]);
         // `--kill-child`: the namespace does not outlive the test, whatever ends it.
         unshare.args(["--pid", "--fork", "--kill-child", "--mount-proc"]);
-        unshare.args(["bash", "-c", script, "slurm"]).arg(at);
+        unshare.args(["bash", "-c", include_str!("slurm/start.sh"), "slurm"]);
+        unshare.arg(at).args(&nodes);
 
         let keeper = unshare
             .stdin(Stdio::null())
             .spawn()
             .unwrap_or_else(|error| panic!("cannot start unshare: {error}"));
 
-        let mut slurm = Slurm { directory, keeper };
+        let mut slurm = Slurm {
+            directory,
+            nodes,
+            keeper,
+        };
         slurm.wait();
         slurm
     }
@@ -133,12 +139,17 @@ impl Slurm {
         }
     }
 
+    /// How many nodes it has.
+    pub fn nodes(&self) -> u32 {
+        self.nodes.len() as u32
+    }
+
     /// Sends SIGTERM to every process of all steps that run, as a time limit does.
     ///
     /// # Panics
     /// When Slurm refuses.
     pub fn terminate_steps(&self) {
-        let prefix = self.prefix();
+        let prefix = self.prefix(0);
         let mut scancel = Command::new(&prefix[0]);
         scancel
             .args(&prefix[1..])
@@ -159,23 +170,44 @@ impl Slurm {
             .collect()
     }
 
-    /// Words in front of a command that run it in Slurm's namespaces.
-    pub fn prefix(&self) -> Vec<OsString> {
+    /// Words in front of a command that run it on one of the nodes.
+    pub fn prefix(&self, node: u32) -> Vec<OsString> {
         // `unshare --fork` stays outside of the PID namespace: its child is the first process
         // inside.
         let inner =
             std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.keeper.id()));
         let inner = inner.expect("the first process of its namespace");
+        let at = self.directory.path();
+        let name = &self.nodes[node as usize];
+        let of_node = std::fs::read_to_string(at.join(format!("nodes/{name}.pid")));
+        // A number of that namespace, so that it is entered first.
+        let of_node = of_node.expect("the node's process");
 
-        let mut words: Vec<OsString> =
-            ["nsenter", "-t", inner.trim(), "-n", "-u", "-m", "-p", "--"]
-                .map(OsString::from)
-                .to_vec();
-
+        let enter = |pid: &str, which: &[&str]| -> Vec<OsString> {
+            let words = ["nsenter", "-t", pid.trim()];
+            let words = words.iter().chain(which).chain(&["--"]);
+            words.map(OsString::from).collect()
+        };
+        let mut words = enter(&inner, &["-m", "-p"]);
+        words.extend(enter(&of_node, &["-n", "-u", "-m"]));
         let mut configuration = OsString::from("SLURM_CONF=");
-        configuration.push(self.directory.path().join("slurm.conf"));
+        configuration.push(at.join("slurm.conf"));
         words.extend(["env".into(), configuration]);
         words
+    }
+
+    /// `$XDG_RUNTIME_DIR` of jobs, on each node a folder of its own.
+    pub fn runtime(&self) -> PathBuf {
+        self.directory.path().join(LOCAL).join("run")
+    }
+
+    /// That folder of each node, as it is seen from outside.
+    pub fn runtimes(&self) -> Vec<PathBuf> {
+        let at = self.directory.path().join("nodes");
+        self.nodes
+            .iter()
+            .map(|name| at.join(name).join("run"))
+            .collect()
     }
 }
 
@@ -189,37 +221,50 @@ impl Drop for Slurm {
     }
 }
 
-/// Arguments of `srun` for so many processes, output by rank in files in `output`.
-pub fn launcher_arguments(processes: u32, output: &Path) -> Vec<OsString> {
+/// `srun` with its protocol, output by process in files in `output`.
+pub fn srun(mpi: &str, output: &Path) -> Vec<OsString> {
     let file = |stream: &str| {
-        let mut option = OsString::from(if stream == "stdout" {
-            "--output="
-        } else {
-            "--error="
+        let mut option = OsString::from(match stream {
+            "stdout" => "--output=",
+            _ => "--error=",
         });
         option.push(output.join(format!("%t.{stream}")));
         option
     };
-    vec![
-        file("stdout"),
-        file("stderr"),
-        "-n".into(),
-        processes.to_string().into(),
-    ]
+    let mpi = format!("--mpi={mpi}").into();
+    vec!["srun".into(), mpi, file("stdout"), file("stderr")]
 }
 
-fn configuration(at: &Path) -> String {
-    let at = at.display();
-    format!(
-        "ClusterName=test\nSlurmctldHost=slurmnode\nSlurmUser=root\nSlurmdUser=root\n\
-         AuthType=auth/munge\nAuthInfo=socket={at}/munge/socket\nCryptoType=crypto/munge\n\
-         ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n\
-         JobAcctGatherType=jobacct_gather/none\nAccountingStorageType=accounting_storage/none\n\
-         SlurmdParameters=config_overrides\nSelectType=select/cons_tres\n\
-         SelectTypeParameters=CR_CPU\nStateSaveLocation={at}/state\n\
-         SlurmdSpoolDir={at}/spool\nSlurmctldPidFile={at}/slurmctld.pid\n\
-         SlurmdPidFile={at}/slurmd.pid\nReturnToService=2\nKillWait=2\nMpiDefault=none\n\
-         NodeName=slurmnode NodeAddr=10.203.78.1 CPUs={CPUS} State=UNKNOWN\n\
-         PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP\n"
-    )
+/// Options of `srun` for so many processes, on each node the same number. `-n` comes last.
+pub fn evenly(processes: u32, nodes: u32) -> Vec<OsString> {
+    let each = format!("--ntasks-per-node={}", processes / nodes);
+    let count = ["-n".to_owned(), processes.to_string()];
+    let options = match nodes {
+        1 => Vec::new(),
+        _ => vec![format!("--nodes={nodes}"), each],
+    };
+    options
+        .into_iter()
+        .chain(count)
+        .map(OsString::from)
+        .collect()
+}
+
+/// An allocation of so many tasks on each of the nodes, for the command behind it.
+pub fn salloc(nodes: u32, tasks: u32) -> Vec<OsString> {
+    let numbers = [
+        format!("--nodes={nodes}"),
+        format!("--ntasks-per-node={tasks}"),
+    ];
+    let words = ["salloc", "--quiet", &numbers[0], &numbers[1]];
+    words.map(OsString::from).to_vec()
+}
+
+/// Variables of a job over several nodes. MPICH 4.0's messages cross by System V memory, as
+/// [`hosts::Hosts::environment`] says.
+pub fn environment(family: Family, nodes: u32) -> Vec<(&'static str, &'static str)> {
+    match (family, nodes) {
+        (Family::Mpich, 2..) => vec![("UCX_TLS", "self,sysv")],
+        _ => Vec::new(),
+    }
 }

@@ -1,9 +1,10 @@
 //! The command line of a job: the order of hosts or Slurm, `invivo`, the launcher, the program.
 
-use super::description::{Job, StartedBy};
+use super::description::{Job, SlurmStep, StartedBy};
 use crate::clients::number;
 use crate::cluster::hosts::Hosts;
-use crate::cluster::slurm;
+use crate::cluster::slurm::{self, Way};
+use crate::mpi::Family;
 use crate::paths;
 use std::ffi::OsString;
 use std::path::Path;
@@ -14,6 +15,13 @@ impl Job {
     pub(super) fn processes(&self) -> (u32, u32) {
         if self.started_by == StartedBy::Launcher {
             return (self.all_ranks(), self.all_ranks() / self.hosts);
+        }
+        if let Some(placed) = self.placement() {
+            let total = self.all_ranks() + placed.tools.len() as u32;
+            return (total, total / self.hosts);
+        }
+        if let Some(per_host) = self.per_host {
+            return (per_host.iter().sum(), per_host[0]);
         }
         let mut plan = Command::new(paths::invivo());
         plan.args(["plan", "--json", "--fan-in", self.fan_in])
@@ -65,9 +73,15 @@ impl Job {
 
         // To enter another mount namespace is to leave the working directory.
         let way_there = match (&self.slurm, hosts) {
-            (Some(slurm), _) => Some(slurm.prefix.clone()),
+            (Some(slurm), _) => Some(slurm.prefixes[0].clone()),
             (None, hosts) => hosts.map(|hosts| hosts.prefix(0)),
         };
+        if let Some(Way::Mpiexec(tasks)) = self.slurm.as_ref().map(|slurm| slurm.way) {
+            words = slurm::salloc(self.hosts, tasks)
+                .into_iter()
+                .chain(words)
+                .collect();
+        }
 
         let change_directory: [OsString; 3] = ["env".into(), "-C".into(), directory.into()];
         let way_there = way_there.map(|prefix| prefix.into_iter().chain(change_directory));
@@ -92,19 +106,33 @@ impl Job {
         };
         let mut words: Vec<OsString> = Vec::new();
         match &self.slurm {
-            Some(slurm) => {
-                words.extend(["srun".into(), format!("--mpi={}", slurm.mpi).into()]);
-                words.extend(slurm::launcher_arguments(processes, &output));
+            Some(SlurmStep {
+                way: Way::Srun(mpi),
+                ..
+            }) => {
+                words.extend(slurm::srun(mpi, &output));
+                match self.placement() {
+                    Some(placed) => words.extend(placed.options.iter().cloned()),
+                    None => words.extend(slurm::evenly(processes, self.hosts)),
+                }
             }
-            None => {
+            _ => {
                 words.push(self.family.launcher());
-                let per_host = [each, total.saturating_sub(each)];
+                let per_host = match (self.is_dealt, self.family) {
+                    // Hydra fills its hosts in turns, as often as it takes.
+                    (true, Family::Mpich | Family::Mpich5) => [1, 1],
+                    _ => [each, total.saturating_sub(each)],
+                };
                 let hosts = hosts.map(|hosts| hosts.launcher_arguments(self.family, per_host));
                 words.extend(hosts.into_iter().flatten());
                 words.extend(self.family.launcher_arguments(processes, &output));
             }
         }
         // Before `-n`, which comes last.
+        let at = words.len() - 2;
+        if self.is_dealt && matches!(self.family, Family::Ompi | Family::Ompi5) {
+            words.splice(at..at, ["--map-by".into(), "node".into()]);
+        }
         let at = words.len() - 2;
         words.splice(at..at, self.launcher_options.iter().cloned());
         words
@@ -114,7 +142,8 @@ impl Job {
         let mut options: Vec<OsString> =
             vec!["--no-config".into(), "--fan-in".into(), self.fan_in.into()];
         options.extend(["--report".into(), directory.join("report.json").into()]);
-        if self.hosts > 1 && self.started_by == StartedBy::Run {
+        // Under Slurm that is known.
+        if self.hosts > 1 && self.slurm.is_none() && self.started_by == StartedBy::Run {
             options.extend(["--nodes".into(), self.hosts.to_string().into()]);
         }
         options.extend(self.options.iter().cloned());

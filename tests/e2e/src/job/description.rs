@@ -1,7 +1,7 @@
 //! What a job is to be: the program, its ranks, how it is started, its options and variables.
 
 use crate::cluster::hosts;
-use crate::cluster::slurm::Slurm;
+use crate::cluster::slurm::{Slurm, Way};
 use crate::mpi::Family;
 use crate::paths;
 use std::ffi::{OsStr, OsString};
@@ -33,6 +33,10 @@ pub struct Job {
     pub(super) started_by: StartedBy,
     pub(super) fan_in: &'static str,
     pub(super) hosts: u32,
+    /// Processes of each host, where they are not what `invivo plan` says.
+    pub(super) per_host: Option<[u32; hosts::HOSTS as usize]>,
+    /// Processes are dealt out to the hosts in turns.
+    pub(super) is_dealt: bool,
     pub(super) options: Vec<OsString>,
     pub(super) launcher_options: Vec<OsString>,
     /// More programs of the same job, each with its ranks, which `ranks` does not count.
@@ -48,11 +52,26 @@ pub struct Job {
     pub(super) invivo: Option<PathBuf>,
 }
 
-/// The Slurm that starts a job, and the protocol of its `srun --mpi`.
+/// The Slurm that starts a job, and how.
 #[derive(Debug)]
 pub struct SlurmStep {
-    pub(super) prefix: Vec<OsString>,
-    pub(super) mpi: &'static str,
+    /// Words in front of a command that run it on each of the nodes.
+    pub(super) prefixes: Vec<Vec<OsString>>,
+    pub(super) way: Way,
+    /// `$XDG_RUNTIME_DIR` of the job, and where that is for each node.
+    pub(super) runtime: PathBuf,
+    pub(super) runtimes: Vec<PathBuf>,
+    /// Where not every node gets the same number of processes.
+    pub(super) placed: Option<Placed>,
+}
+
+/// Where Slurm puts the processes of a job.
+#[derive(Debug)]
+pub struct Placed {
+    /// The options that say so, with the number of processes.
+    pub(super) options: Vec<OsString>,
+    /// Numbers of the tool processes.
+    pub(super) tools: Vec<u32>,
 }
 
 impl Job {
@@ -65,6 +84,8 @@ impl Job {
             started_by: StartedBy::Launcher,
             fan_in: FAN_IN,
             hosts: 1,
+            per_host: None,
+            is_dealt: false,
             options: Vec::new(),
             launcher_options: Vec::new(),
             others: Vec::new(),
@@ -115,6 +136,39 @@ impl Job {
         }
     }
 
+    /// Runs on such hosts with so many processes on each, tool processes included, one tool process
+    /// on each: by `invivo exec`, which is told nothing of it.
+    pub fn on_uneven_hosts(self, processes: [u32; hosts::HOSTS as usize]) -> Job {
+        Job {
+            per_host: Some(processes),
+            fan_in: "node",
+            ..self.on_hosts()
+        }
+    }
+
+    /// Processes are dealt out to the hosts in turns.
+    pub fn dealt(self) -> Job {
+        Job {
+            is_dealt: true,
+            ..self
+        }
+    }
+
+    /// The host of each process.
+    pub(super) fn dealt_hosts(&self) -> Vec<usize> {
+        let processes = self.per_host.unwrap_or_default();
+        let turns = 0..processes.into_iter().max().unwrap_or(0);
+        let in_turn = |turn| (0..processes.len()).filter(move |&host| turn < processes[host]);
+        let in_turns = turns.flat_map(in_turn).collect();
+        let blocks = processes.iter().enumerate();
+        match self.is_dealt {
+            true => in_turns,
+            false => blocks
+                .flat_map(|(host, &here)| vec![host; here as usize])
+                .collect(),
+        }
+    }
+
     /// Adds options of `invivo run` or `invivo exec`.
     pub fn options<const N: usize>(mut self, options: [&str; N]) -> Job {
         self.options.extend(options.map(OsString::from));
@@ -133,10 +187,35 @@ impl Job {
         self
     }
 
-    /// Starts by Slurm's `srun --mpi=MPI`.
-    pub fn in_slurm(mut self, slurm: &Slurm, mpi: &'static str) -> Job {
-        let prefix = slurm.prefix();
-        self.slurm = Some(SlurmStep { prefix, mpi });
+    /// Starts by Slurm's `srun --mpi=MPI`, on all of its nodes.
+    pub fn in_slurm(self, slurm: &Slurm, mpi: &'static str) -> Job {
+        self.on_nodes_of(slurm, Way::Srun(mpi))
+    }
+
+    /// Starts in this way on all nodes of a Slurm, each with the same number of ranks.
+    pub fn on_nodes_of(mut self, slurm: &Slurm, way: Way) -> Job {
+        self.slurm = Some(SlurmStep {
+            prefixes: (0..slurm.nodes()).map(|node| slurm.prefix(node)).collect(),
+            way,
+            runtime: slurm.runtime(),
+            runtimes: slurm.runtimes(),
+            placed: None,
+        });
+        self.hosts = slurm.nodes();
+        self
+    }
+
+    /// Has these words in place of the options that give every node the same number of processes,
+    /// and of `-n`. `tools` are the numbers of the tool processes that follow from them.
+    ///
+    /// # Panics
+    /// Without a Slurm.
+    pub fn placed(mut self, options: &[String], tools: &[u32]) -> Job {
+        let placed = Placed {
+            options: options.iter().map(OsString::from).collect(),
+            tools: tools.to_vec(),
+        };
+        self.slurm.as_mut().expect("a Slurm").placed = Some(placed);
         self
     }
 
@@ -181,6 +260,10 @@ impl Job {
 
     pub(super) fn invivo(&self) -> PathBuf {
         self.invivo.clone().unwrap_or_else(paths::invivo)
+    }
+
+    pub(super) fn placement(&self) -> Option<&Placed> {
+        self.slurm.as_ref()?.placed.as_ref()
     }
 
     /// Ranks of all its programs.

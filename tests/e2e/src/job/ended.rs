@@ -85,7 +85,7 @@ impl Ended {
 
     fn of_ranks(&self) -> impl Iterator<Item = &Output> {
         // Tool processes have outputs too, which are not the program's.
-        let processes = self.running.processes_of_ranks();
+        let processes = self.running.processes_of_ranks().into_iter();
         processes.filter_map(|process| self.outputs.get(process as usize))
     }
 
@@ -173,8 +173,10 @@ impl Ended {
     /// commands, and the library that later jobs preload, too: no sockets, no `connect.json`.
     pub fn assert_nothing_left(&self) {
         let mut left = Vec::new();
-        for place in ["run", "state"] {
-            files_below(&self.running.directory().join(place), &mut left);
+        let mut places = self.running.runtimes();
+        places.push(self.running.directory().join("state"));
+        for place in places {
+            files_below(&place, &mut left);
         }
 
         let stays = |path: &PathBuf| {

@@ -1,9 +1,10 @@
 //! A job that runs: its processes, its clients, the files by which its program is steered.
 
-use super::description::Job;
+use super::description::{Job, SlurmStep};
 use super::output::{self, Output};
 use crate::clients::{Client, number};
 use crate::cluster::hosts::Hosts;
+use crate::cluster::slurm::Way;
 use crate::mpi::Family;
 use crate::processes::{self, Process};
 use rustix::process::Signal;
@@ -46,9 +47,21 @@ impl Running {
     }
 
     /// The launcher's numbers of the application's ranks: on every host they come first.
-    pub(super) fn processes_of_ranks(&self) -> impl Iterator<Item = u32> {
+    pub(super) fn processes_of_ranks(&self) -> Vec<u32> {
+        if let Some(placed) = self.job.placement() {
+            let is_rank = |process: &u32| !placed.tools.contains(process);
+            return (0..self.processes).filter(is_rank).collect();
+        }
+        if self.job.per_host.is_some() {
+            // The last one of each host is its tool process.
+            let hosts = self.job.dealt_hosts();
+            let is_rank = |&process: &usize| hosts[process + 1..].contains(&hosts[process]);
+            let ranks = (0..hosts.len()).filter(is_rank);
+            return ranks.map(|process| process as u32).collect();
+        }
         let (ranks, each) = (self.ranks() / self.job.hosts, self.processes_per_host);
-        (0..self.job.hosts).flat_map(move |host| host * each..host * each + ranks)
+        let on = |host| host * each..host * each + ranks;
+        (0..self.job.hosts).flat_map(on).collect()
     }
 
     /// The value of [`processes::MARK`] in the environment of every process of the job.
@@ -71,6 +84,14 @@ impl Running {
         self.processes
     }
 
+    /// Folders of the job's sockets on its nodes, as they are seen from here.
+    pub(super) fn runtimes(&self) -> Vec<PathBuf> {
+        match &self.job.slurm {
+            Some(slurm) => slurm.runtimes.clone(),
+            None => vec![self.directory().join("run")],
+        }
+    }
+
     /// Where its ranks write their logs.
     pub fn logs(&self) -> PathBuf {
         self.directory().join("logs")
@@ -85,12 +106,17 @@ impl Running {
 
     /// A client on the host of the root, which is the last one.
     pub fn client(&self) -> Client {
-        self.client_on(self.job.hosts - 1)
+        // With the root, which is where the last process is.
+        let dealt = self.job.dealt_hosts().last().map(|host| *host as u32);
+        self.client_on(dealt.unwrap_or(self.job.hosts - 1))
     }
 
     /// A client on another host.
     pub fn client_on(&self, host: u32) -> Client {
-        let prefix = self.hosts.as_ref().map(|made| made.prefix(host));
+        let prefix = match (&self.job.slurm, &self.hosts) {
+            (Some(slurm), _) => slurm.prefixes.get(host as usize).cloned(),
+            (None, hosts) => hosts.as_ref().map(|made| made.prefix(host)),
+        };
         Client::new(
             &self.mark,
             &self.directory().join("state"),
@@ -217,6 +243,7 @@ impl Running {
         let outputs = self.outputs();
         let of_ranks = self
             .processes_of_ranks()
+            .into_iter()
             .filter_map(|process| outputs.get(process as usize));
         of_ranks
             .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
@@ -250,9 +277,10 @@ impl Running {
     /// What every process has written so far.
     pub(super) fn outputs(&self) -> Vec<Output> {
         // srun is told to name the files of its processes as MPICH's launcher does.
-        let names = match self.job.slurm {
-            Some(_) => Family::Mpich,
-            None => self.job.family,
+        let by_srun = |slurm: &SlurmStep| matches!(slurm.way, Way::Srun(_));
+        let names = match self.job.slurm.as_ref().is_some_and(by_srun) {
+            true => Family::Mpich,
+            false => self.job.family,
         };
         output::read(names, &self.directory().join("out"), self.processes)
     }

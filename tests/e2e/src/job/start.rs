@@ -5,6 +5,7 @@ use super::ended::Ended;
 use super::environment::{PRELOAD, environment};
 use super::running::Running;
 use crate::cluster::hosts::{self, Hosts};
+use crate::cluster::slurm;
 use crate::paths;
 use crate::processes::MARK;
 use std::ffi::OsStr;
@@ -39,7 +40,7 @@ impl Job {
         let directory = job_directory();
         let (processes, processes_per_host) = self.processes();
 
-        let hosts = (self.hosts > 1).then(|| Hosts::make(directory.path()));
+        let hosts = (self.hosts > 1 && self.slurm.is_none()).then(|| Hosts::make(directory.path()));
         let command_line = self.command_line(
             directory.path(),
             (processes, processes_per_host),
@@ -99,9 +100,10 @@ impl Job {
             command.env_remove(variable);
         }
         if self.started_by != StartedBy::Launcher {
-            let runtime = match hosts {
-                Some(_) => hosts::RUNTIME.into(),
-                None => directory.join("run"),
+            let runtime = match (&self.slurm, hosts) {
+                (Some(slurm), _) => slurm.runtime.clone(),
+                (None, Some(_)) => hosts::RUNTIME.into(),
+                (None, None) => directory.join("run"),
             };
             command
                 .env("XDG_RUNTIME_DIR", runtime)
@@ -110,6 +112,9 @@ impl Job {
         }
         if let Some(hosts) = hosts {
             command.envs(hosts.environment(self.family));
+        }
+        if self.slurm.is_some() {
+            command.envs(slurm::environment(self.family, self.hosts));
         }
 
         // What a test preloads comes before what this MPI needs anyway.

@@ -78,13 +78,14 @@ impl Target {
         }
     }
 
-    /// File names of its program; a place is `invivo exec` at first.
+    /// Names of its program; a place is `invivo exec` at first, and tool processes know what they
+    /// are when they are through `MPI_Init`.
     pub fn names(self) -> &'static [&'static str] {
         match self {
             Target::Rank => &["marked_calls"],
             Target::Supervisor | Target::RootSupervisor => &["invivo"],
-            Target::Place => &["tool-place", "invivo"],
-            Target::Node | Target::Root => &["analysis-node"],
+            Target::Place => &["tool-place", "tool-process", "invivo"],
+            Target::Node | Target::Root => &["analysis-node", "tool-process"],
             Target::Gateway => &["ui-gateway"],
         }
     }

@@ -10,7 +10,13 @@ use std::time::{Duration, Instant};
 /// Between two samples: there are some in each quarter of a gateway's life.
 const INTERVAL: Duration = Duration::from_millis(500);
 /// File names of Invivo's own processes.
-const PROGRAMS: [&str; 4] = ["invivo", "tool-place", "analysis-node", "ui-gateway"];
+const PROGRAMS: [&str; 5] = [
+    "invivo",
+    "tool-process",
+    "tool-place",
+    "analysis-node",
+    "ui-gateway",
+];
 
 /// A thread that takes samples until it is stopped.
 #[derive(Debug)]

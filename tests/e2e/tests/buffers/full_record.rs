@@ -36,9 +36,8 @@ pub fn all(tap: &Path, rank: u32, mut each: impl FnMut(&Call, &[Part])) {
         let mut at = 0;
         while at < payload.len() {
             let decoded = decoder.record(payload, &mut at).expect("a record");
-            let (Decoded::Call(_, parts) | Decoded::Continuation { parts, .. }) = decoded;
             beside.clear();
-            for _ in 0..parts {
+            for _ in 0..decoded.parts() {
                 beside.push(decoder.part(payload, &mut at).expect("a part"));
             }
             // Parts of a continuation belong to the call before; they are not compared.

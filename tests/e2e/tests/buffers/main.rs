@@ -288,7 +288,7 @@ fn a_strategy_changes_while_the_job_runs() {
     running.wait_for_answers();
     let client = running.client();
     let in_force = || {
-        client.json(&["strategy"])[0]["strategy"]
+        client.json(&["strategy"])["strategies"][0]["strategy"]
             .as_str()
             .map(str::to_owned)
     };
@@ -334,6 +334,11 @@ fn a_strategy_changes_while_the_job_runs() {
             .iter()
             .all(|record| number(record, "/end_ns") >= now - 200_000_000)
     );
+    // The buffers are full: there is more than a page in each.
+    running.until("calls", |job| {
+        let status = job.client().try_json(&["status"])?;
+        (number(&status, "/coverage/ledger/entered") > 200_000).then_some(())
+    });
     assert_records_end(&client);
 
     let no_rank = client.run(&["records", "7"]);

@@ -1,0 +1,53 @@
+//! `MPI_Pcontrol`: programs switch recording of their own ranks off and on.
+
+use invivo_e2e::checks;
+use invivo_e2e::job::Job;
+use invivo_e2e::mpi::Family;
+use invivo_e2e::programs::{Language, in_language};
+
+const RANKS: u32 = 2;
+
+/// What a rank calls while it has switched recording off is not there, and all else is; switching
+/// from outside does not switch it on.
+#[test]
+fn ranks_switch_recording_for_themselves() {
+    for family in Family::ALL {
+        for language in [Language::C, Language::Fortran] {
+            let what = format!("{family:?}, {language:?}");
+            let command = in_language(family, "pcontrol", language, &[]);
+            let mut running = Job::observed(family, RANKS, &command).start();
+            running.wait_for_answers();
+            running.wait_for_notes("off");
+            let client = running.client();
+            // The program notes it while it is off, so that nothing is called meanwhile.
+            client.all_do(RANKS, &["record", "off"]);
+            client.all_do(RANKS, &["record", "on"]);
+            let status = client.json(&["status"]);
+            assert!(
+                status
+                    .to_string()
+                    .contains("rank 1 has switched its own recording off"),
+                "{what}: {status}"
+            );
+            running.tell("go");
+
+            let ended = running.end();
+            assert_eq!(ended.code(), 0, "{what}");
+            ended.assert_nothing_left();
+            let report = ended.report();
+            checks::complete(&report, RANKS);
+            let counts = ended.own_counts();
+            checks::same_calls(&report, &counts.calls);
+            // Rank 0 never switches: it has made more calls that were counted.
+            let of = |rank: u32| -> u64 {
+                let own = counts.calls.iter().filter(|((of, _), _)| *of == rank);
+                own.map(|(_, calls)| calls).sum()
+            };
+            assert_eq!(
+                of(0) - of(1),
+                2 * 5 + 3,
+                "{what}: calls not counted on rank 1"
+            );
+        }
+    }
+}
