@@ -208,8 +208,8 @@ impl Job {
     }
 
     /// Has these words in place of the options that give every node the same number of processes,
-    /// and, for `srun`, of `-n`. `tools` are the numbers of the tool processes that follow from them,
-    /// and the last process is on the node `root`.
+    /// and, for `srun`, of `-n`. `tools` are the numbers of the tool processes that follow from
+    /// them, and the last process is on the node `root`.
     ///
     /// # Panics
     /// Without a Slurm.

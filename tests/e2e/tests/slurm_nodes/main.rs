@@ -162,7 +162,7 @@ fn nodes_and_orders_of_sites_are_as_bare() {
 
 /// On those, too, a pause holds and a death on the third node is told.
 #[test]
-fn a_pause_and_a_death_are_seen_wherever_srun_puts_ranks() {
+fn a_pause_and_a_death_wherever_srun_puts_ranks() {
     let Some(slurm) = slurm() else { return };
     scenario::each(|scenario, family, way| {
         if matches!(way, Way::Srun(_)) {
@@ -173,7 +173,7 @@ fn a_pause_and_a_death_are_seen_wherever_srun_puts_ranks() {
 
 #[test]
 #[ignore = "long: by mpiexec as by srun"]
-fn a_pause_and_a_death_are_seen_wherever_mpiexec_puts_ranks() {
+fn a_pause_and_a_death_wherever_mpiexec_puts_ranks() {
     let Some(slurm) = slurm() else { return };
     scenario::each(|scenario, family, way| {
         if matches!(way, Way::Mpiexec(_)) {

@@ -136,7 +136,8 @@ fn ways(family: Family, order: Order) -> Vec<Way> {
     }
 }
 
-/// A job with so many ranks on each node, one node after the other, and so many processes more there.
+/// A job with so many ranks on each node, one node after the other, and so many processes more
+/// there.
 pub fn evenly(job: Job, way: Way, ranks: u32, more: u32) -> Job {
     let each = ranks + more;
     let processes = NODES * each;
