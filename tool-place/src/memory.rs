@@ -184,15 +184,10 @@ impl Memory {
         out.reserve(length);
         let payload = header.payload.get().cast::<u8>();
         if length > 0 {
-            // SAFETY: `from + length` is at most PAYLOAD_BYTES, so the source lies inside the slot,
-            // and `out` has room for `length` bytes. The source may be written meanwhile by another
-            // process, which makes the bytes arbitrary; any bytes are bytes, and they are used only
-            // if the packet is still the same afterwards, in which case its owner had committed
-            // them before and rewrites none.
-            unsafe {
-                std::ptr::copy_nonoverlapping(payload.add(from), out.as_mut_ptr(), length);
-                out.set_len(length);
-            }
+            // SAFETY: `from + length` is at most PAYLOAD_BYTES, so the source lies inside the slot.
+            // The bytes are used only if the packet is still the same afterwards, in which case its
+            // owner had committed them before and rewrites none.
+            unsafe { copy_volatile(payload.add(from), length, out) };
         }
         still(header, slot)
     }
@@ -239,19 +234,38 @@ impl Memory {
             let start = (tail % RING_BYTES as u64) as usize;
             let first = length.min(RING_BYTES - start);
             let bytes = ring.bytes.as_ptr().cast::<u8>();
-            // SAFETY: both pieces lie inside the ring and together have `length` bytes, for which
-            // `out` has room; `UnsafeCell<u8>` is laid out as `u8`. The writer leaves what lies
-            // before head alone.
+            // SAFETY: both pieces lie inside the ring; `UnsafeCell<u8>` is laid out as `u8`. The
+            // writer leaves what lies before head alone.
             unsafe {
-                std::ptr::copy_nonoverlapping(bytes.add(start), out.as_mut_ptr(), first);
-                std::ptr::copy_nonoverlapping(bytes, out.as_mut_ptr().add(first), length - first);
-                out.set_len(length);
+                copy_volatile(bytes.add(start), first, out);
+                copy_volatile(bytes, length - first, out);
             }
         }
         // Behind the copy: from here on the writer may overwrite these bytes.
         ring.tail.store(head, Ordering::Release);
         length.map(|_| ())
     }
+}
+
+/// Appends bytes that another process may be writing. Each is read once, and the compiler assumes
+/// nothing about it: whatever they are, they are bytes.
+///
+/// # Safety
+/// `from` begins `length` readable bytes.
+unsafe fn copy_volatile(from: *const u8, length: usize, out: &mut Vec<u8>) {
+    out.reserve(length);
+    let before = from.align_offset(size_of::<u64>()).min(length);
+    let words = (length - before) / size_of::<u64>();
+    let behind = before + words * size_of::<u64>();
+    // SAFETY: called with offsets below `length` only.
+    let byte = |at: usize| unsafe { from.add(at).read_volatile() };
+    // SAFETY: called with numbers below `words` only; the first is aligned, or there are none.
+    let word = |at: usize| unsafe { from.add(before).cast::<u64>().add(at).read_volatile() };
+    out.extend((0..before).map(byte));
+    for at in 0..words {
+        out.extend_from_slice(&word(at).to_ne_bytes());
+    }
+    out.extend((behind..length).map(byte));
 }
 
 /// Whether the packet is still the one that was looked at: its location's number and its own. Both
@@ -283,6 +297,19 @@ mod tests {
         ftruncate(&descriptor, bytes)?;
         fcntl_add_seals(&descriptor, seals)?;
         Ok(descriptor)
+    }
+
+    #[test]
+    fn volatile_copies_are_copies() {
+        let bytes: Vec<u8> = (0..64).collect();
+        for from in 0..16 {
+            for length in 0..=bytes.len() - from {
+                let mut copy = vec![255];
+                // SAFETY: inside of `bytes`.
+                unsafe { copy_volatile(bytes.as_ptr().add(from), length, &mut copy) };
+                assert_eq!(copy[1..], bytes[from..from + length], "{from}, {length}");
+            }
+        }
     }
 
     #[test]

@@ -38,9 +38,9 @@ fn is_chosen(name: &str) -> bool {
     chosen.split(',').any(|word| name.contains(word))
 }
 
-#[test]
-fn a_running_job_survives_every_attack() {
-    let mut stage = Stage::of(Family::Ompi);
+/// Makes every attack on one job of this MPI.
+fn attack_a_running_job(family: Family) {
+    let mut stage = Stage::of(family);
     for Attack { name, attack } in on_a_running_job() {
         if is_chosen(name) {
             let begun = std::time::Instant::now();
@@ -53,8 +53,25 @@ fn a_running_job_survives_every_attack() {
 }
 
 #[test]
+fn a_running_job_survives_every_attack() {
+    attack_a_running_job(Family::Ompi);
+}
+
+#[test]
+#[ignore = "long: on MPICH as on Open MPI"]
+fn a_running_job_of_mpich_survives_every_attack() {
+    attack_a_running_job(Family::Mpich);
+}
+
+#[test]
 fn a_hostile_rank_harms_nobody_else() {
-    memory::on_a_hostile_rank();
+    memory::on_a_hostile_rank(Family::Ompi);
+}
+
+#[test]
+#[ignore = "long: on MPICH as on Open MPI"]
+fn a_hostile_rank_of_mpich_harms_nobody_else() {
+    memory::on_a_hostile_rank(Family::Mpich);
 }
 
 #[test]

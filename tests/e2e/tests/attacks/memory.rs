@@ -79,8 +79,7 @@ const GROWTH_MAX: u64 = 64 << 20;
 /// The longest that all questions about the rank may take.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(20);
 
-pub fn on_a_hostile_rank() {
-    let family = Family::Ompi;
+pub fn on_a_hostile_rank(family: Family) {
     let command = program(family, "hostile", []);
     let mut running = Job::observed(family, 2, &command)
         .limit(Duration::from_secs(300))
