@@ -1,6 +1,7 @@
 //! Builds `target/dist-hooks`: the tree once more, with what only tests may switch on.
 //!
-//! Only programs with the feature `test-hooks` differ; all other files are links to `target/dist`.
+//! Only programs and preloaded libraries with the feature `test-hooks` differ; all other files are
+//! links to `target/dist`.
 
 use super::compile::{Linked, compile};
 use super::install::{install, without_mpi};
@@ -29,6 +30,7 @@ fn build(tree: &Path) -> Result<()> {
         let Some(compiler) = family.compiler else {
             continue;
         };
+        shim(family, tree)?;
         let mut build = Linked::Here.build()?;
         build.env("MPICC", compiler);
 
@@ -64,6 +66,21 @@ fn build(tree: &Path) -> Result<()> {
             place(family, tree, name, on_mpi)?;
         }
     }
+    Ok(())
+}
+
+/// The preloaded library, which reads the clock.
+fn shim(family: Family, tree: &Path) -> Result<()> {
+    let mut build = Linked::Here.build()?;
+    let features = format!("family-{},test-hooks", family.name);
+    build.args(["-p", "invivo-app-shim", "--features", &features]);
+    // Nobody measures what a call costs here: the optimisation at link time takes a minute.
+    build.env("CARGO_PROFILE_SHIM_LTO", "off");
+    build.env("CARGO_PROFILE_SHIM_CODEGEN_UNITS", "16");
+    compile(build, &family.target(), "shim", "test hooks")?;
+    let library = "libinvivo_shim.so";
+    let built = Linked::Here.results(&family.target(), "shim").join(library);
+    install(&built, &family.place_in(tree, library))?;
     Ok(())
 }
 
