@@ -74,9 +74,6 @@ fn shim(family: Family, tree: &Path) -> Result<()> {
     let mut build = Linked::Here.build()?;
     let features = format!("family-{},test-hooks", family.name);
     build.args(["-p", "invivo-app-shim", "--features", &features]);
-    // Nobody measures what a call costs here: the optimisation at link time takes a minute.
-    build.env("CARGO_PROFILE_SHIM_LTO", "off");
-    build.env("CARGO_PROFILE_SHIM_CODEGEN_UNITS", "16");
     compile(build, &family.target(), "shim", "test hooks")?;
     let library = "libinvivo_shim.so";
     let built = Linked::Here.results(&family.target(), "shim").join(library);
