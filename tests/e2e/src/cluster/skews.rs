@@ -54,7 +54,7 @@ impl Skews {
             .env(VARIABLE, &self.text);
         // Open MPI takes no variable along by itself.
         match is_open_mpi {
-            true => job.launcher_options(["-x", VARIABLE]),
+            true => job.launcher_options(["-x", VARIABLE, "-x", "INVIVO_JOB"]),
             false => job,
         }
     }
