@@ -118,6 +118,11 @@ impl Job {
         }
     }
 
+    /// The MPI of the job.
+    pub fn family(&self) -> Family {
+        self.family
+    }
+
     /// Sets an environment variable.
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Job {
         self.environment
