@@ -271,10 +271,6 @@ impl Job {
         self.invivo.clone().unwrap_or_else(paths::invivo)
     }
 
-    pub fn family(&self) -> Family {
-        self.family
-    }
-
     /// How Slurm starts it, if it does.
     pub fn way(&self) -> Option<Way> {
         self.slurm.as_ref().map(|slurm| slurm.way)
