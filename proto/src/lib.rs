@@ -3,13 +3,12 @@
 //! bytes.
 //!
 //! Nothing here knows MPI, a clock, a socket or a file. The crate is `no_std`; only the feature
-//! `control` (never enabled by the preloaded library) needs an allocator. One function is an
-//! exception, for builds with test hooks alone: [`clock::skew::here`].
+//! `control` (never enabled by the preloaded library) needs an allocator.
 #![no_std]
 
 #[cfg(feature = "control")]
 extern crate alloc;
-#[cfg(any(test, feature = "std"))]
+#[cfg(test)]
 extern crate std;
 
 pub mod channel;

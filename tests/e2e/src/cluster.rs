@@ -2,5 +2,4 @@
 
 pub mod control_group;
 pub mod hosts;
-pub mod skews;
 pub mod slurm;
