@@ -116,6 +116,10 @@ impl<'a> Frames<'a> {
                 .unwind_frame(address, &mut registers, &mut self.cache, &mut read)
             {
                 Ok(None) => return true,
+                // A signal came at any instruction, which need not be behind a call.
+                Ok(Some(next)) if self.is_signals_return(address.address()) => {
+                    address = FrameAddress::from_instruction_pointer(next);
+                }
                 // Where nothing tells how to go on, the unwinder guesses; a wrong path is worse
                 // than a short one.
                 Ok(Some(next)) if self.is_called_from(next) => {
@@ -158,8 +162,13 @@ impl<'a> Frames<'a> {
             .checked_sub(CALL_BYTES_MAX)
             .and_then(|from| bytes(from, CALL_BYTES_MAX))
             .is_some_and(|before| ends_in_call(&before));
-        is_call
-            || bytes(address, SIGNAL_RETURN.len() as u64).is_some_and(|code| code == SIGNAL_RETURN)
+        is_call || self.is_signals_return(address)
+    }
+
+    /// Whether the handler of a signal returns to this address.
+    fn is_signals_return(&self, address: u64) -> bool {
+        let code = self.memory.read(address, SIGNAL_RETURN.len());
+        code.is_some_and(|code| code == SIGNAL_RETURN)
     }
 }
 
