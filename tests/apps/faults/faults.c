@@ -54,7 +54,7 @@ A_FRAME static void bus(void)
 
 A_FRAME static void fpe(void)
 {
-    left = 1 / zero; /* at fpe */
+    left = left / zero; /* at fpe */
     left++;
 }
 
@@ -92,6 +92,8 @@ A_FRAME static int overflow(int depth)
 {
     volatile char room[4096];
     room[depth % 4096] = 1;
+    if (zero)
+        return depth;
     return overflow(depth + 1) + room[0]; /* at overflow */
 }
 
@@ -109,7 +111,7 @@ static void chained(int number, siginfo_t *info, void *context)
     if (write(1, line, sizeof line - 1) < 0)
         _exit(95);
     if (found.sa_flags & SA_SIGINFO)
-        found.sa_sigaction(number, info, context);
+        found.sa_sigaction(number, info, context); /* at chain */
     else if (found.sa_handler != SIG_DFL && found.sa_handler != SIG_IGN)
         found.sa_handler(number);
     signal(number, SIG_DFL);

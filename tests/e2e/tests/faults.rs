@@ -29,18 +29,12 @@ fn both(family: Family, language: Language, way: &str) -> Both {
     });
     assert_eq!(bare.code(), observed.code(), "{what}: exit status");
     assert_eq!(bare.stdout(), observed.stdout(), "{what}: output");
-    // Addresses differ from run to run, the rest does not.
-    let kinds = |ended: &Ended| -> Vec<usize> {
-        let lines = ended.stderr().into_iter();
-        lines.map(|text| text.lines().count()).collect()
+    // What MPI's own handler says. Its frames may hold one of ours.
+    let signals = |ended: &Ended| -> Vec<usize> {
+        let texts = ended.stderr().into_iter();
+        texts.map(|text| text.matches("Signal: ").count()).collect()
     };
-    assert_eq!(
-        kinds(&bare),
-        kinds(&observed),
-        "{what}: lines of errors: {:?} and {:?}",
-        bare.stderr(),
-        observed.stderr()
-    );
+    assert_eq!(signals(&bare), signals(&observed), "{what}: handlers");
     observed.assert_nothing_left();
     checks::conserved(&observed.report(), RANKS);
     Both {
@@ -113,14 +107,14 @@ const WAYS: [(&str, &[&str], i64); 10] = [
     ("call", &["call", "fault", "main"], 11),
     ("raise", &["fault", "main"], 8),
     ("thread", &["segv", "in_thread"], 11),
-    ("chain", &["segv", "fault", "main"], 11),
+    ("chain", &["chained", "segv", "fault", "main"], 11),
 ];
 
 fn paths(family: Family) {
     for (way, functions, signal) in WAYS {
         let both = both(family, Language::C, way);
         let mark = match way {
-            "thread" | "chain" => "segv",
+            "thread" => "segv",
             way => way,
         };
         both.has_path(functions, mark);
