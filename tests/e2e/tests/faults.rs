@@ -179,10 +179,9 @@ fn faults_in_fortran_leave_their_paths() {
     for family in Family::ALL {
         let segv = both(family, Language::Fortran, "segv");
         segv.has_path(&["touch"], "segv");
+        // Its library takes all handlers away before it ends the program.
         let abort = both(family, Language::Fortran, "abort");
-        let line = abort.line();
-        let expected = marked_line("faults", Language::Fortran, "abort");
-        assert!(line.contains(&format!(" at {expected}")), "{line}");
+        assert!(abort.line().contains("(SIGABRT), outside MPI"));
     }
 }
 
