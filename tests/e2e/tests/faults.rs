@@ -27,7 +27,11 @@ fn both(family: Family, language: Language, way: &str) -> Both {
             .run();
         (bare.join().expect("the bare run"), observed)
     });
-    assert_eq!(bare.code(), observed.code(), "{what}: exit status");
+    // MPICH's launcher adds the SIGKILL of the others where it happens to see it.
+    let killed = bare.code() | 9;
+    let is_same = bare.code() == observed.code();
+    let is_added = !family.is_open_mpi() && bare.code() != 0 && observed.code() == killed;
+    assert!(is_same || is_added, "{what}: status {}", observed.code());
     assert_eq!(bare.stdout(), observed.stdout(), "{what}: output");
     // What MPI's own handler says. Its frames may hold one of ours.
     let signals = |ended: &Ended| -> Vec<usize> {
