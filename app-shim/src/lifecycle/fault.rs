@@ -184,8 +184,10 @@ unsafe extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context
     // SAFETY: the thread's own error number.
     let error = unsafe { *libc::__errno_location() };
     let was_put_back = before.state.load(Ordering::Acquire) == PUT_BACK;
-    let is_kernels = !info.is_null() && !context.is_null();
-    if is_kernels && (was_put_back || is_ours(signal)) {
+    let has_context = !info.is_null() && !context.is_null();
+    // Another thread may have put the action back since the kernel called us.
+    let is_kernels = is_ours(signal) || was_put_back && is_put_back(signal, before);
+    if has_context && is_kernels {
         // SAFETY: the kernel called, with the information and the context of its signal.
         let (code, address, at) = unsafe {
             let at = Registers::interrupted(context);
@@ -222,11 +224,22 @@ fn faults_again(signal: c_int, code: c_int) -> bool {
 }
 
 fn is_ours(signal: c_int) -> bool {
+    present(signal) == Some(on_fault as *const () as usize)
+}
+
+/// Whether the action that we have put back is there, and not one of the application behind it.
+fn is_put_back(signal: c_int, before: &Before) -> bool {
+    // SAFETY: written before the state said `OURS`, which is before `PUT_BACK`.
+    let was = unsafe { (*before.action.get().cast::<libc::sigaction>()).sa_sigaction };
+    present(signal) == Some(was)
+}
+
+/// What the signal calls now.
+fn present(signal: c_int) -> Option<usize> {
     // SAFETY: reads the action of a signal into a place of ours.
     unsafe {
         let mut now: libc::sigaction = zeroed();
-        libc::sigaction(signal, null(), &mut now) == 0
-            && now.sa_sigaction == on_fault as *const () as usize
+        (libc::sigaction(signal, null(), &mut now) == 0).then_some(now.sa_sigaction)
     }
 }
 

@@ -51,6 +51,10 @@ const LINGER_ASKED: Duration = Duration::from_secs(1);
 /// Between two looks whether a rank without a place is in `MPI_Finalize`, which no event announces.
 const THROUGH_POLL: Duration = Duration::from_secs(1);
 
+/// Faults of a rank that are looked at: a program that goes on behind each of them must not keep us
+/// from our work.
+const SIGHTS_MAX: u32 = 8;
+
 /// What to do when the system has too little left for us.
 const TRY_WITHOUT: &str = "ask for more memory and descriptors, or run it without invivo";
 
@@ -196,7 +200,7 @@ fn start(assignment: &RankAssignment) -> Result<Supervisor<'_>, (i32, String)> {
         pause: Pause::of(child),
         names: Names::default(),
         fault: None,
-        sights: fault::SIGHTS_MAX,
+        sights: SIGHTS_MAX,
         asked_to_end: false,
         aborting: false,
         let_go: false,

@@ -8,10 +8,6 @@ use invivo_proto::shm::fault::state;
 use rustix::thread::futex;
 use std::sync::atomic::Ordering;
 
-/// Faults of a rank that are looked at: a program that goes on behind each of them must not keep us
-/// from our work.
-pub(super) const SIGHTS_MAX: u32 = 8;
-
 impl Supervisor<'_> {
     /// Takes the call path of the thread that has noted itself, and lets it go on.
     pub(super) fn see_fault(&mut self) {
