@@ -8,6 +8,8 @@ use invivo_e2e::programs::{Language, in_language, marked_line};
 use serde_json::Value;
 
 const RANKS: u32 = 2;
+/// SIGKILL, as it stands in a status.
+const KILLED: i32 = 9;
 
 /// A job that ends by a fault, with and without Invivo.
 struct Both {
@@ -27,10 +29,11 @@ fn both(family: Family, language: Language, way: &str) -> Both {
             .run();
         (bare.join().expect("the bare run"), observed)
     });
-    // MPICH's launcher adds the SIGKILL of the others where it happens to see it.
-    let killed = bare.code() | 9;
+    // MPICH's launcher kills the others, and adds the SIGKILL of those that it happens to see dying:
+    // in bare runs of three and more processes as well. The end of a rank that exits may be missed.
+    let killed = [bare.code() | KILLED, KILLED];
     let is_same = bare.code() == observed.code();
-    let is_added = !family.is_open_mpi() && bare.code() != 0 && observed.code() == killed;
+    let is_added = !family.is_open_mpi() && bare.code() != 0 && killed.contains(&observed.code());
     assert!(is_same || is_added, "{what}: status {}", observed.code());
     assert_eq!(bare.stdout(), observed.stdout(), "{what}: output");
     // What MPI's own handler says. Its frames may hold one of ours.
