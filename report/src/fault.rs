@@ -175,7 +175,7 @@ fn names(step: &FaultStep) -> Option<(&str, &str)> {
 fn shown(step: &FaultStep) -> String {
     match names(step) {
         None => "...".to_owned(),
-        Some((file, name)) if name.is_empty() => match file.is_empty() {
+        Some((file, "")) => match file.is_empty() {
             true => "code in no file".to_owned(),
             false => format!("{file} {}", step.line).trim_end().to_owned(),
         },
