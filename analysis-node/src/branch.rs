@@ -216,6 +216,7 @@ impl Branch {
             | Up::Groups(_)
             | Up::WantGroups(_)
             | Up::WhatTime { .. }
+            | Up::RankFaulted(_)
             | Up::RankEnded(_) => {}
         }
         message

@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 use invivo_proto::control::analyses::AnalysesStatus;
+use invivo_proto::control::fault::RankFaulted;
 use invivo_proto::control::framing::frame;
 use invivo_proto::control::link::{AtEnd, Final, TimelinePage};
 use invivo_proto::control::{ControlError, encode};
@@ -67,6 +68,14 @@ impl Report {
         } else {
             AtEnd::Result(result)
         })
+    }
+
+    /// Begins to send where threads were that ended their ranks. To be called before the result.
+    ///
+    /// # Errors
+    /// When it cannot be encoded.
+    pub fn faults(&mut self, faults: Vec<RankFaulted>) -> Result<(), ControlError> {
+        self.send(&AtEnd::Faults(faults))
     }
 
     /// Begins to send a page of the last seconds. To be called when the one before has been taken.

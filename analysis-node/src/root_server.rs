@@ -16,6 +16,7 @@ pub use final_result::{ENDED_MAX, LAST_MATRIX_SIDE, LAST_RANK_ROWS};
 use invivo_analysis::merge::Mismatch;
 use invivo_proto::control::analyses::{AnalysesStatus, AnalysisSet};
 use invivo_proto::control::decode;
+use invivo_proto::control::fault::RankFaulted;
 use invivo_proto::control::link::{
     Answer, Ask as LinkAsk, Final, JobDescription, Request, TimelinePage,
 };
@@ -69,6 +70,8 @@ pub enum ServerAction {
     Page(Box<TimelinePage>),
     /// Say this to the user, as one line on standard error.
     Print(String),
+    /// Tell our supervisor where threads were that ended their ranks; the result follows.
+    Faults(Vec<RankFaulted>),
     /// Hand the result to our supervisor.
     Report {
         /// The result.
@@ -369,6 +372,10 @@ impl RootServer {
             // What goes wrong from here on is what the last seconds of the second one lead to.
             self.wrong_ns = None;
         }
+        let faults = self.result.faults().to_vec();
+        if !faults.is_empty() {
+            self.actions.push(ServerAction::Faults(faults));
+        }
         self.actions.push(ServerAction::Report {
             result,
             analyses,
@@ -420,6 +427,7 @@ impl RootServer {
                     self.answered(ask, Answer::Refused(refusal.to_string()), Vec::new());
                 }
                 RootAction::Present { .. } => {}
+                RootAction::RankFaulted(faulted) => self.result.rank_faulted(*faulted),
                 RootAction::RankEnded(ended) => self.rank_ended(now_ns, ended),
                 RootAction::Drained => self.shutdown.all_drained(),
             }

@@ -14,7 +14,7 @@
 //! | [`world`] | the substitution of `MPI_COMM_WORLD` and what follows from it |
 //! | [`track`] | what lives longer than a call: communicators, groups, requests, datatypes |
 //! | [`record`] | the hot path: call, facts, location, packet, send queue, gate |
-//! | [`lifecycle`] | attaching, start, `MPI_Finalize`, `MPI_Abort`, refusals |
+//! | [`lifecycle`] | attaching, start, `MPI_Finalize`, `MPI_Abort`, faults, refusals |
 //! | [`wrappers`] | the exported functions, most of them generated |
 //!
 //! A folder uses those above it in this table and never one below. The way of a call:

@@ -77,6 +77,12 @@ pub const DRAIN_WAIT_NS: u64 = 2_000_000_000;
 pub const DEFINITIONS_WAIT_NS: u64 = 1_000_000_000;
 /// Between two looks for room in the definition ring, in microseconds.
 pub const DEFINITIONS_POLL_US: u64 = 200;
+/// The longest that a thread that has met a fault waits for the supervisor to see its stack, in ns:
+/// it takes some milliseconds, and more where processors are busy.
+pub const FAULT_WAIT_NS: u64 = 1_000_000_000;
+/// Bytes of the alternate stack that the first thread gets where it has none: the frame of a signal
+/// is below 12 KiB on all processors of today, and the handler needs one.
+pub const ALTERNATE_STACK_BYTES: usize = 64 * 1024;
 /// The longest that `MPI_Abort` waits for the place to take what was recorded, in ns: as long as
 /// the supervisor of a rank that died would.
 pub const ABORT_WAIT_NS: u64 = 10_000_000_000;

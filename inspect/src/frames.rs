@@ -24,6 +24,8 @@ const NOWHERE: u64 = 1;
 const CALL_BYTES_MAX: u64 = 7;
 /// The code that a signal's handler returns to, which follows no call: `mov $15, %rax; syscall`.
 const SIGNAL_RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
+/// Where the general registers are in a `ucontext`.
+const GREGS_AT: u64 = std::mem::offset_of!(libc::ucontext_t, uc_mcontext) as u64;
 
 /// A file with code, where it is mapped.
 #[derive(Clone, Debug)]
@@ -111,6 +113,16 @@ impl<'a> Frames<'a> {
             if each(At { path, address: at }) == Go::Found || path.is_none() {
                 return false;
             }
+            // The unwinder cannot evaluate how glibc describes this place.
+            if self.is_signals_return(address.address()) {
+                let Some(next) = interrupted(registers.sp(), &mut read) else {
+                    return false;
+                };
+                // A signal comes at any instruction, which need not be behind a call.
+                address = FrameAddress::from_instruction_pointer(next.ip());
+                registers = next;
+                continue;
+            }
             match self
                 .unwinder
                 .unwind_frame(address, &mut registers, &mut self.cache, &mut read)
@@ -158,9 +170,28 @@ impl<'a> Frames<'a> {
             .checked_sub(CALL_BYTES_MAX)
             .and_then(|from| bytes(from, CALL_BYTES_MAX))
             .is_some_and(|before| ends_in_call(&before));
-        is_call
-            || bytes(address, SIGNAL_RETURN.len() as u64).is_some_and(|code| code == SIGNAL_RETURN)
+        is_call || self.is_signals_return(address)
     }
+
+    /// Whether the handler of a signal returns to this address.
+    fn is_signals_return(&self, address: u64) -> bool {
+        let code = self.memory.read(address, SIGNAL_RETURN.len());
+        code.is_some_and(|code| code == SIGNAL_RETURN)
+    }
+}
+
+/// The registers that a signal has interrupted: where its handler returns to, the stack pointer is
+/// at the kernel's `ucontext`.
+fn interrupted(
+    stack: u64,
+    read: &mut impl FnMut(u64) -> Result<u64, ()>,
+) -> Option<UnwindRegsX86_64> {
+    let mut register = |number: i32| {
+        let at = stack.checked_add(GREGS_AT + number as u64 * 8)?;
+        read(at).ok()
+    };
+    let (code, stack) = (register(libc::REG_RIP)?, register(libc::REG_RSP)?);
+    Some(UnwindRegsX86_64::new(code, stack, register(libc::REG_RBP)?))
 }
 
 /// Whether code ends in a call: of a place so far away (`e8`), or of an address in a register or in

@@ -4,6 +4,7 @@
 //! pending_call <- site, memory, names      a rank that waits in MPI: what the call was given
 //! unwind <- tracer, blocked_thread         the call path of each thread
 //! frames <- mapped, memory                 from registers up through the callers
+//! fault <- unwind, names                   the path of a thread that met a fault and waits
 //! names                                    functions and source lines of addresses
 //! apart                                    foreign files are read in a process of its own
 //! panic_guard                              a fault in a reader of foreign files ends nothing
@@ -13,6 +14,7 @@
 
 mod apart;
 mod blocked_thread;
+pub mod fault;
 mod frames;
 mod mapped;
 mod memory;

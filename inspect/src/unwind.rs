@@ -70,6 +70,7 @@ pub fn unwind(pid: Pid, page: &Page, threads: bool, within: Duration) -> Vec<Unw
         memory: &memory,
         files: &files,
         frames: Frames::new(&memory, &files),
+        keeps_first: true,
     };
     let mut all: Vec<UnwoundThread> = Vec::new();
     let mut tids = tids.into_iter().peekable();
@@ -109,6 +110,43 @@ pub fn unwind(pid: Pid, page: &Page, threads: bool, within: Duration) -> Vec<Unw
     all
 }
 
+/// The call path of a thread that waits for us, from registers that it has noted itself: it stands
+/// still, so that its stack is read where it lies, however large its frames are.
+pub fn waiting(pid: Pid, page: &Page, registers: Registers) -> UnwoundThread {
+    let (memory, mappings) = (ProcessMemory::of(pid), mapped::mappings(pid));
+    let (Some(memory), Some(mappings)) = (memory, mappings) else {
+        return UnwoundThread::unknown(why(pid, Refused::Forbidden));
+    };
+    let files = mapped::files(&mappings);
+    let mut rank = Rank {
+        pid,
+        page,
+        memory: &memory,
+        files: &files,
+        frames: Frames::new(&memory, &files),
+        keeps_first: false,
+    };
+    // A call of what is no function (a null pointer) has just left where it is to come back to.
+    let is_code = files.values().any(|file| file.holds(registers.code));
+    let came_from = (!is_code).then(|| memory.word(registers.stack)).flatten();
+    let from = came_from.map_or(registers, |code| Registers {
+        code,
+        stack: registers.stack.wrapping_add(8),
+        ..registers
+    });
+    let walk = || {
+        let is_return = came_from.is_some();
+        let mut walked = rank.follow(Way::Asleep, from, is_return, |at| memory.word(at));
+        if is_return {
+            walked.path.insert(0, Step::Nowhere);
+        }
+        encode(&walked).unwrap_or_default()
+    };
+    apart::once(WALKED_WITHIN, &[memory.descriptor()], walk)
+        .and_then(|walked| decode(&walked).ok())
+        .unwrap_or_else(|| UnwoundThread::unknown(UnstoppedReason::Silent))
+}
+
 /// Why a thread was not stopped.
 fn why(tid: Pid, refused: Refused) -> UnstoppedReason {
     let tid = tid.as_raw_nonzero();
@@ -138,6 +176,8 @@ struct Rank<'a> {
     memory: &'a ProcessMemory,
     files: &'a BTreeMap<&'a str, MappedFile<'a>>,
     frames: Frames<'a>,
+    /// A path that begins in our wrapper begins there.
+    keeps_first: bool,
 }
 
 /// A thread as it was found, before its path is followed.
@@ -258,9 +298,10 @@ impl<'a> Rank<'a> {
         read: impl FnMut(u64) -> Option<u64>,
     ) -> UnwoundThread {
         let mut path: Vec<At<'a>> = Vec::new();
+        let keeps_first = self.keeps_first;
         let is_whole = self.frames.unwind(from, is_return, FRAMES_MAX, read, |at| {
             // Our wrapper stands between the application and the library, and is neither.
-            if path.is_empty() || !at.path.is_some_and(is_shim) {
+            if path.is_empty() && keeps_first || !at.path.is_some_and(is_shim) {
                 path.push(at);
             }
             Go::On

@@ -50,6 +50,11 @@ pub const COLOR_TOOLS: i32 = 1;
 /// by closing, when the place has taken what the rank recorded.
 pub const ABORTING: &[u8] = b"aborting";
 
+/// What a rank sends to its supervisor when a thread has met a fault and waits: its path is to be
+/// followed before the fault goes its way. The answer is in the rank's page
+/// ([`crate::shm::fault::Fault`]). No path begins like this either.
+pub const FAULT: &[u8] = b"fault";
+
 /// What a supervisor sends to its rank, unasked, when the rank's tool place is gone. `MPI_Finalize`
 /// waits for the place for ever, so the job is ended there: what the program has printed goes out
 /// before.

@@ -4,6 +4,7 @@
 
 pub mod analyses;
 pub mod buffers;
+pub mod fault;
 pub mod framing;
 pub mod hang;
 pub mod link;

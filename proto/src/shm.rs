@@ -11,8 +11,10 @@
 //! [`Control`], `taken` and the ring's `tail`; everything else is the rank's. A reader takes no
 //! value on trust: every offset and length read from here is checked against the constants below.
 
+pub mod fault;
 mod region;
 
+pub use fault::Fault;
 pub use region::{Region, RegionError};
 
 use crate::packet::PAYLOAD_BYTES;
@@ -21,7 +23,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// First bytes of the memory.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"INVIVOSH");
 /// Layout version; shim, supervisor and place of one release agree.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 /// Threads of a rank that can have a location of their own at one time. Calls of more are counted
 /// as dropped.
 pub const LOCATIONS_MAX: usize = 64;
@@ -341,6 +343,8 @@ pub struct Page {
     /// The number of each location's present or last occupant: threads that had it before. Its
     /// thread writes it before its id.
     pub occupants: [AtomicU32; LOCATIONS_MAX],
+    /// The fault that a thread has met.
+    pub fault: Fault,
     /// The definition channel.
     pub ring: Ring,
 }

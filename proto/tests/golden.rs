@@ -247,8 +247,9 @@ fn every_variant_from_child_to_parent_has_a_sample() {
         Up::WhatTime { .. } => 8,
         Up::RankEnded(_) => 9,
         Up::Drained => 10,
+        Up::RankFaulted(_) => 17,
     };
-    complete(&messages::ups(), number, 17);
+    complete(&messages::ups(), number, 18);
 }
 
 #[test]
@@ -292,8 +293,9 @@ fn every_variant_of_the_link_has_a_sample() {
         link::AtEnd::Result(_) => 1,
         link::AtEnd::Early(_) => 2,
         link::AtEnd::Analyses(_) => 3,
+        link::AtEnd::Faults(_) => 4,
     };
-    complete(&messages::at_ends(), number, 4);
+    complete(&messages::at_ends(), number, 5);
 }
 
 #[test]
@@ -312,8 +314,9 @@ fn every_variant_of_the_supervisors_has_a_sample() {
         FromSupervisor::Inspected { .. } => 7,
         FromSupervisor::Unwound { .. } => 8,
         FromSupervisor::Named { .. } => 9,
+        FromSupervisor::Faulted(_) => 10,
     };
-    complete(&messages::from_supervisors(), number, 10);
+    complete(&messages::from_supervisors(), number, 11);
     let number = |message: &ToSupervisor| match message {
         ToSupervisor::Stop { .. } => 0,
         ToSupervisor::Continue { .. } => 1,

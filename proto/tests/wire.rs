@@ -6,7 +6,7 @@ mod samples;
 
 use fingerprint::fingerprint;
 use invivo_proto::control::{
-    analyses, buffers, hang, local, peer, results, stacks, strategy, timeline, tree,
+    analyses, buffers, fault, hang, local, peer, results, stacks, strategy, timeline, tree,
 };
 use invivo_proto::ids::{CommId, Rank, WorldRank};
 use invivo_proto::record::{MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS, RecordKind};
@@ -204,6 +204,8 @@ fn limits_are_the_sources() {
         ("local::OFFSETS_MAX", local::OFFSETS_MAX as i64),
         ("local::INLINED_MAX", local::INLINED_MAX as i64),
         ("local::THREADS_MAX", local::THREADS_MAX as i64),
+        ("fault::STEPS_MAX", fault::STEPS_MAX as i64),
+        ("fault::FAULTS_MAX", fault::FAULTS_MAX as i64),
         ("tree::FAILURES_MAX", tree::FAILURES_MAX as i64),
         ("tree::MISSING_MAX", tree::MISSING_MAX as i64),
     ]);
@@ -325,9 +327,10 @@ macro_rules! layout {
 #[test]
 fn shared_memory_is_drawn_as_it_lies() {
     layout!(Page: magic, version, packets, rank, ranks, place, pid, phase, locations, sent_packets,
-        left_packets, abort_code, library, control, status, occupants, ring);
+        left_packets, abort_code, library, control, status, occupants, fault, ring);
     layout!(Library: comms, requests, any_source, proc_null, request_bytes);
     layout!(Control: gate, recording, gate_until_ns, recording_since, back_pressure, bell);
+    layout!(Fault: state, signal, code, tid, address, instruction, stack, frame);
     layout!(Status: inside, region, entered_at, handle, numbers, stack, frame, entered, tid,
         open_slot, dropped, packets, overhead_ticks, overhead_samples, halvings, halvings_known);
     layout!(Ring: head, tail, bytes);
@@ -386,7 +389,19 @@ fn the_longest_messages_of_a_supervisor_fit() {
         module,
         named: vec![(0, vec![named; local::INLINED_MAX]); local::OFFSETS_MAX],
     };
-    for message in [walked, named] {
+    let function = "f".repeat(stacks::FUNCTION_BYTES_MAX);
+    let step = fault::FaultStep {
+        frame: stacks::Frame::Function {
+            module: "m".repeat(stacks::MODULE_BYTES_MAX),
+            name: function,
+        },
+        line: "l".repeat(stacks::LINE_BYTES_MAX),
+    };
+    let faulted = local::FromSupervisor::Faulted(fault::Fault {
+        path: vec![step; fault::STEPS_MAX],
+        ..samples::stacks::fault()
+    });
+    for message in [walked, named, faulted] {
         let bytes = control::encode(&message).unwrap().len();
         assert!(bytes <= local::LOCAL_BYTES_MAX, "{bytes}");
     }

@@ -80,7 +80,7 @@ pub fn waiting(saved: &EndContext) -> Option<String> {
 }
 
 /// The name of a signal in parentheses; of an unknown one nothing.
-fn signal_name(signal: i32) -> String {
+pub(crate) fn signal_name(signal: i32) -> String {
     let name = nix::sys::signal::Signal::try_from(signal);
     name.map_or_else(
         |_| String::new(),

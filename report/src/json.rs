@@ -1,6 +1,7 @@
 //! The report as JSON. Times are in seconds, as spreadsheets and notebooks expect; every other
 //! number is a count or bytes. Fields are only ever added.
 
+use crate::fault::{self, FaultRow};
 use crate::timeline_pages::EndContext;
 use invivo_grpc::convert;
 use invivo_grpc::v1;
@@ -139,6 +140,9 @@ struct EndedRow {
     /// The MPI function that it was in, or that it was in one.
     #[serde(skip_serializing_if = "Option::is_none")]
     inside: Option<String>,
+    /// Where the thread was that ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fault: Option<FaultRow>,
 }
 
 fn seconds(ns: f64) -> f64 {
@@ -173,6 +177,7 @@ pub fn json(report: &Final, saved: &EndContext) -> String {
                 RegionId(0) => "an MPI call".to_owned(),
                 region => convert::function_name(region),
             }),
+            fault: fault::of(saved, ended.rank).map(FaultRow::from),
         }
     });
     let waiting = saved.waiters.iter().map(|waiter| WaitingRow {

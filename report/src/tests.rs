@@ -256,6 +256,7 @@ fn waiting_ranks_and_timeline_stand_in_every_form() {
         inside: None,
     }];
     let saved = EndContext {
+        faults: Vec::new(),
         analyses: AnalysesStatus::default(),
         asked_by: Some(15),
         whom: 1,

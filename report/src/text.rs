@@ -3,12 +3,13 @@
 use super::death;
 use crate::timeline_pages::EndContext;
 use crate::units::{counted, duration, share};
-use crate::{analyses, coverage, functions, matrix, recording, status, terminal};
+use crate::{analyses, coverage, fault, functions, matrix, recording, status, terminal};
 use invivo_grpc::convert;
 use invivo_grpc::v1;
 use invivo_proto::control::analyses::Analysis;
 use invivo_proto::control::link::Final;
 use invivo_proto::control::results::{JobStatus, RankState};
+use invivo_proto::control::tree::RankEnded;
 
 /// Rows by rank and function on the page: the worst; all of them are in the JSON report.
 const RANK_ROWS: usize = 20;
@@ -64,8 +65,9 @@ pub fn text(report: &Final, saved: &EndContext) -> String {
         page.push_str(&format!("{asked}\n"));
     }
     for ended in &report.ended {
-        page.push_str(&format!("{}\n", death::sentence(ended)));
+        page.push_str(&format!("{}\n", sentence(ended, saved)));
     }
+    page.push_str(&fault::paths(&report.ended, saved));
     if let Some(waiting) = death::waiting(saved) {
         page.push_str(&format!("{waiting}\n"));
     }
@@ -125,7 +127,7 @@ pub fn one_line(report: &Final, saved: &EndContext) -> String {
         line.push_str(&format!("; {asked}"));
     }
     if let Some(first) = report.ended.first() {
-        line.push_str(&format!("; {}", death::sentence(first)));
+        line.push_str(&format!("; {}", sentence(first, saved)));
         if report.ended.len() > 1 {
             line.push_str(&format!(
                 ", and {} ended early as well",
@@ -149,6 +151,12 @@ pub fn one_line(report: &Final, saved: &EndContext) -> String {
         line.push_str(&format!("; last seconds of all ranks: {}", path.display()));
     }
     line
+}
+
+/// How a rank ended, and where its thread was.
+fn sentence(ended: &RankEnded, saved: &EndContext) -> String {
+    let place = fault::of(saved, ended.rank).map(|fault| fault::place(ended, fault));
+    death::sentence(ended) + &place.unwrap_or_default()
 }
 
 /// Whether not simply everything was recorded.

@@ -6,6 +6,7 @@ use invivo_archive::perfetto;
 use invivo_archive::waiters::Waiter;
 use invivo_grpc::v1;
 use invivo_proto::control::analyses::AnalysesStatus;
+use invivo_proto::control::fault::RankFaulted;
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::PathBuf;
@@ -117,6 +118,8 @@ impl TimelinePages {
 pub struct EndContext {
     /// Which analyses the result was made with.
     pub analyses: AnalysesStatus,
+    /// Where threads were that ended their ranks.
+    pub faults: Vec<RankFaulted>,
     /// The signal by which the job was asked to end, where it was before anything else happened.
     pub asked_by: Option<i32>,
     /// The rank that died first.

@@ -26,6 +26,7 @@ pub fn kind_of_up(message: &Up) -> Option<u8> {
         | Up::Partial { .. }
         | Up::Groups(_)
         | Up::WantGroups(_)
+        | Up::RankFaulted(_)
         | Up::RankEnded(_)
         | Up::Drained => None,
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!              parent              Up::{Hello, Partial, Ack, Drained}  merged over all members
-//!                                  Up::{Groups, RankEnded}             passed on
+//!                                  Up::{Groups, RankFaulted, RankEnded} passed on
 //!           Down |  ^ Up           Up::{WantGroups, WhatTime}          answered, or requested
 //!              [node]                                                  once for all
 //!        Down |  ^ Up   \ Local(Down)

@@ -4,11 +4,13 @@ use crate::limits::{ASKERS_MAX, COMMANDS_MAX, HEARTBEAT_NS, WAVES_MAX};
 use crate::merge::Merge;
 use crate::node::{Action, Ignored, Input, Node, Position};
 use crate::orders::{self, Epochs, Orders};
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 use invivo_proto::control::analyses::AnalysisSet;
+use invivo_proto::control::fault::RankFaulted;
 use invivo_proto::control::results::{Coverage, Group};
 use invivo_proto::control::tree::{
     Acks, Command, Down, JobInfo, Order, Partial, Query, RankEnded, Up,
@@ -95,6 +97,8 @@ pub enum RootAction {
         /// Ranks of the job.
         ranks: u32,
     },
+    /// Where a thread was that ended its rank: right before that is said.
+    RankFaulted(Box<RankFaulted>),
     /// A rank ended otherwise than through `MPI_Finalize`.
     RankEnded(RankEnded),
     /// Every rank has drained or ended: said once. Run the last waves now.
@@ -446,6 +450,7 @@ impl<M: Merge> Root<M> {
                 }));
             }
             Up::Hello { ranks } => out.push(RootAction::Present { ranks }),
+            Up::RankFaulted(faulted) => out.push(RootAction::RankFaulted(faulted)),
             Up::RankEnded(ended) => out.push(RootAction::RankEnded(ended)),
             Up::Drained => out.push(RootAction::Drained),
             // The root's node answers these itself.

@@ -39,6 +39,7 @@ use interval_timer::Every;
 use invivo_mpi_link::clock::NodeClock;
 use invivo_mpi_link::runtime::Exit;
 use invivo_proto::control::decode;
+use invivo_proto::control::fault::RankFaulted;
 use invivo_proto::control::tree::{Command, Down, JobInfo, RankEnded, Up, Verb};
 use invivo_proto::ids::WorldRank;
 use invivo_tbon::layout::Layout;
@@ -428,10 +429,13 @@ impl Place {
             how,
             inside: one.records.inside(),
         });
+        let fault = one.fault.take();
         let answers = self.commands.finished(now, rank, &mut self.local);
         self.answer(now, answers);
         if let Some(ended) = ended {
             self.end.rank_died();
+            let faulted = fault.map(|fault| Box::new(RankFaulted { rank, fault }));
+            self.answer(now, faulted.map(Up::RankFaulted));
             self.answer(now, [Up::RankEnded(ended)]);
         }
     }

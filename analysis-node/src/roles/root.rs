@@ -113,6 +113,10 @@ impl Role for RootRole {
                     self.is_paging = true;
                     let _ = self.report.page(*page);
                 }
+                ServerAction::Faults(faults) => {
+                    // Without them there is still the result.
+                    let _ = self.report.faults(faults);
+                }
                 ServerAction::Report {
                     result,
                     analyses,

@@ -2,6 +2,7 @@
 
 use crate::shutdown::QUIET_NS;
 use invivo_proto::control::analyses::AnalysesStatus;
+use invivo_proto::control::fault::{FAULTS_MAX, RankFaulted};
 use invivo_proto::control::link::{Answer, Final, JobDescription};
 use invivo_proto::control::results::{Coverage, FunctionTable, JobStatus, Matrix, NOTES_MAX};
 use invivo_proto::control::tree::{Query, RankEnded};
@@ -34,6 +35,7 @@ pub(super) const WHO_WAITS: Query = Query::Hang {
 pub(super) struct FinalResult {
     result: Final,
     analyses: AnalysesStatus,
+    faults: Vec<RankFaulted>,
     /// The table of the last queries is in it.
     has_table: bool,
     unanswered: usize,
@@ -53,6 +55,7 @@ impl FinalResult {
                 shut_down: false,
             },
             analyses: AnalysesStatus::default(),
+            faults: Vec::new(),
             has_table: false,
             unanswered: 0,
         }
@@ -63,6 +66,18 @@ impl FinalResult {
         if self.result.ended.len() < ENDED_MAX {
             self.result.ended.push(ended);
         }
+    }
+
+    /// Where the thread was that ended a rank.
+    pub fn rank_faulted(&mut self, faulted: RankFaulted) {
+        if self.faults.len() < FAULTS_MAX {
+            self.faults.push(faulted);
+        }
+    }
+
+    /// Where threads were that ended their ranks.
+    pub fn faults(&self) -> &[RankFaulted] {
+        &self.faults
     }
 
     /// The queries to be made now. `has_time` says whether supervisors may be asked

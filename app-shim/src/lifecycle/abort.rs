@@ -1,5 +1,6 @@
 //! Saves what was recorded before `MPI_Abort` ends the job.
 
+use super::fault::{self, Registers};
 use super::supervisor;
 use crate::clock::ticks;
 use crate::limits::ABORT_WAIT_NS;
@@ -33,6 +34,9 @@ pub fn aborting(code: c_int) {
             .region
             .store(u32::from(ABORT.0), Ordering::Relaxed);
     }
+
+    // Of two threads that abort, or one that faults meanwhile, one is followed.
+    fault::note(page, 0, 0, 0, Registers::here());
 
     // Behind the stores above: who sees the phase reads them.
     page.phase.store(phase::ABORTING, Ordering::Release);

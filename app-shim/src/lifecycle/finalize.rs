@@ -3,7 +3,7 @@
 use crate::clock::{monotonic_ns, sleep_us};
 use crate::doorbell;
 use crate::family::*;
-use crate::lifecycle::supervisor;
+use crate::lifecycle::{fault, supervisor};
 use crate::limits::{DEFINITIONS_POLL_US, DEFINITIONS_WAIT_NS, DRAIN_WAIT_NS};
 use crate::process;
 use crate::record::call::Call;
@@ -83,6 +83,7 @@ fn drain() {
 
     // Before the wait: other threads must not open packets that nobody would send.
     process::enter_state(process::state::DRAINED);
+    fault::stop_watching();
     send_queue::drain(DRAIN_WAIT_NS);
     packet_pool::leave_open_packets();
     let until = monotonic_ns() + DEFINITIONS_WAIT_NS;

@@ -1,5 +1,6 @@
 //! Splits the world after the MPI library is initialised, and begins to observe.
 
+use super::fault;
 use super::finalize;
 use super::found_numbers;
 use super::refusals::warn;
@@ -62,6 +63,7 @@ pub fn start(region: u16, begin: u64) {
     }
     page.phase.store(phase::RUNNING, Ordering::Release);
     process::enter_state(process::state::OBSERVING);
+    fault::watch();
     if let Some(mut call) = Call::initialised(region, begin) {
         call.called();
         call.leave();

@@ -13,7 +13,7 @@ impl Supervisor<'_> {
     /// The process that is in MPI: the one that its shim has noted in the shared memory, before
     /// that the one that we started. Nothing where the number does not name a descendant of ours:
     /// it was given to another process, or is one of another PID namespace.
-    fn process_in_mpi(&self) -> Option<Pid> {
+    pub(super) fn process_in_mpi(&self) -> Option<Pid> {
         let told = Pid::from_raw(self.memory.region().page().pid.load(Ordering::Acquire) as i32);
         let number = |pid: Pid| pid.as_raw_nonzero().get();
         let pid = told.unwrap_or(self.child);

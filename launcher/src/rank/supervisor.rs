@@ -15,6 +15,7 @@
 //! It sleeps in `poll`; only a pause in force wakes it every 50 ms. No failure on our side keeps
 //! the application from running or its supervisor from leaving.
 
+mod fault;
 mod place_loss;
 mod shim;
 
@@ -30,6 +31,7 @@ use crate::rank::place_socket::{PlaceSocket, Received};
 use crate::rank::shared_memory::SharedMemory;
 use crate::tool::startup_barrier::poll_interval;
 use invivo_inspect::Names;
+use invivo_inspect::fault::SeenFault;
 use invivo_proto::channel::ENV_HANDOVER;
 use invivo_proto::control::local::{FromSupervisor, ToSupervisor};
 use invivo_proto::shm::phase;
@@ -48,6 +50,10 @@ const LINGER_ASKED: Duration = Duration::from_secs(1);
 
 /// Between two looks whether a rank without a place is in `MPI_Finalize`, which no event announces.
 const THROUGH_POLL: Duration = Duration::from_secs(1);
+
+/// Faults of a rank that are looked at: a program that goes on behind each of them must not keep us
+/// from our work.
+const SIGHTS_MAX: u32 = 8;
 
 /// What to do when the system has too little left for us.
 const TRY_WITHOUT: &str = "ask for more memory and descriptors, or run it without invivo";
@@ -99,6 +105,10 @@ pub(super) struct Supervisor<'a> {
     place_gone: Option<Instant>,
     pause: Pause,
     pub(super) names: Names,
+    /// The last fault that a thread of the rank met.
+    fault: Option<SeenFault>,
+    /// Faults that are looked at yet.
+    sights: u32,
     /// The launcher, or a user, has asked for the end.
     asked_to_end: bool,
     /// The rank is in `MPI_Abort` and waits for our answer.
@@ -189,6 +199,8 @@ fn start(assignment: &RankAssignment) -> Result<Supervisor<'_>, (i32, String)> {
         place_gone: None,
         pause: Pause::of(child),
         names: Names::default(),
+        fault: None,
+        sights: SIGHTS_MAX,
         asked_to_end: false,
         aborting: false,
         let_go: false,
@@ -379,6 +391,7 @@ impl Supervisor<'_> {
     fn wait_for_place(&mut self, ended: Ended) {
         // The rank may have died right after the welcome, which is then still unread.
         self.read_shim();
+        self.tell_fault();
         self.tell(&FromSupervisor::Ended(ended));
 
         let left = self.memory.region().page().phase.load(Ordering::Acquire);

@@ -5,6 +5,7 @@
 //! one byte instead.
 
 use invivo_proto::control::analyses::AnalysesStatus;
+use invivo_proto::control::fault::RankFaulted;
 use invivo_proto::control::framing::{TooLong, Unframe};
 use invivo_proto::control::link::{AtEnd, Final, TimelinePage};
 use invivo_proto::control::{MESSAGE_BYTES_MAX, decode};
@@ -38,6 +39,8 @@ pub enum Progress {
     Complete(Box<Final>),
     /// Which analyses the next result was made with; it follows.
     Analyses(Box<AnalysesStatus>),
+    /// Where threads were that ended their ranks; the next result follows.
+    Faults(Vec<RankFaulted>),
     /// It will not come: what came is not it.
     Broken(String),
     /// It will not come: nothing did.
@@ -108,6 +111,7 @@ impl FinalMessage {
         Some(match decode(&message) {
             Ok(AtEnd::Page(page)) => Progress::Page(Box::new(page)),
             Ok(AtEnd::Analyses(analyses)) => Progress::Analyses(analyses),
+            Ok(AtEnd::Faults(faults)) => Progress::Faults(faults),
             Ok(AtEnd::Early(result)) => Progress::Early(result),
             Ok(AtEnd::Result(result)) => Progress::Complete(result),
             Err(error) => Progress::Broken(error.to_string()),

@@ -19,15 +19,18 @@ impl Root<'_> {
             match self.message.as_mut().map(FinalMessage::take) {
                 Some(Progress::Page(page)) => self.last.add(&page, ranks),
                 Some(Progress::Analyses(analyses)) => self.analyses = *analyses,
+                Some(Progress::Faults(faults)) => self.faults = faults,
                 Some(Progress::Early(result)) => self.take_early(&result),
                 Some(progress) => break progress,
                 None => return,
             }
         };
         self.result = Some(match progress {
-            Progress::Waiting | Progress::Page(_) | Progress::Analyses(_) | Progress::Early(_) => {
-                return;
-            }
+            Progress::Waiting
+            | Progress::Page(_)
+            | Progress::Analyses(_)
+            | Progress::Faults(_)
+            | Progress::Early(_) => return,
             Progress::Complete(result) => {
                 self.present(&result);
                 Ok(())
@@ -94,6 +97,7 @@ impl Root<'_> {
         };
         saved.asked_by = self.asked_by;
         saved.analyses = self.analyses.clone();
+        saved.faults = self.faults.clone();
 
         let line = invivo_report::one_line(result, &saved);
         if result.shut_down {

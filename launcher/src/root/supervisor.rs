@@ -17,6 +17,7 @@ use crate::tool::processors;
 use crate::tool::startup_barrier::{Stage, StartupBarrier, poll_interval};
 use crate::tool::test_hooks;
 use invivo_proto::control::analyses::AnalysesStatus;
+use invivo_proto::control::fault::RankFaulted;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -60,6 +61,7 @@ pub fn supervise(assignment: &RootAssignment, signals: Signals) -> Result<Ended,
         asked_to_end: false,
         asked_by: None,
         analyses: AnalysesStatus::default(),
+        faults: Vec::new(),
         launcher_gone: None,
         node_lost: None,
         end_without_node: None,
@@ -112,6 +114,8 @@ pub(super) struct Root<'a> {
     pub(super) asked_by: Option<i32>,
     /// Which analyses the next result was made with.
     pub(super) analyses: AnalysesStatus,
+    /// Where threads were that ended their ranks.
+    pub(super) faults: Vec<RankFaulted>,
     /// Since when the launcher is gone.
     pub(super) launcher_gone: Option<Instant>,
     /// Since when the analysis node is gone and the job is not.

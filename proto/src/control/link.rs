@@ -108,6 +108,8 @@ pub enum AtEnd {
     Early(alloc::boxed::Box<Final>),
     /// Which analyses were on; before each of the results.
     Analyses(Box<AnalysesStatus>),
+    /// Where threads were that ended their ranks; before each of the results, where there are any.
+    Faults(alloc::vec::Vec<super::fault::RankFaulted>),
 }
 
 /// A page of the last seconds.

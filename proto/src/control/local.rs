@@ -1,6 +1,7 @@
 //! Messages between a rank's supervisor and the place of its node, one per packet of a
 //! `SOCK_SEQPACKET` Unix socket.
 
+use super::fault::Fault;
 use super::hang::Side;
 use super::stacks::{UnstoppedReason, Way};
 use super::tree::Ended;
@@ -50,6 +51,8 @@ pub enum FromSupervisor {
         /// None where nothing is known.
         named: Vec<(u64, Vec<Named>)>,
     },
+    /// Before [`FromSupervisor::Ended`]: where the thread was that ended the application.
+    Faulted(Fault),
 }
 
 /// Where a thread is.

@@ -102,6 +102,8 @@ pub enum Up {
     RankEnded(RankEnded),
     /// Every rank below has drained or ended, and everything they recorded has been taken.
     Drained,
+    /// Where the thread was that ended a rank: right before its [`Up::RankEnded`].
+    RankFaulted(alloc::boxed::Box<super::fault::RankFaulted>),
 }
 
 /// Which job this is.

@@ -4,12 +4,13 @@ use super::buffers::{buffers, cursor, location, position, records, strategy, tim
 use super::hang::{diagnosis, hang, seen};
 use super::peers::{peers, places};
 use super::results::{coverage, functions, group, matrix, of_messages, status};
-use super::stacks::{chosen, module, named, stacks, walked};
+use super::stacks::{chosen, fault, module, named, stacks, walked};
 use super::{Sample, whereabouts};
 use invivo_proto::control;
 use invivo_proto::control::analyses::{
     AnalysesStatus, Analysis, AnalysisSet, AnalysisStatus, Gaps,
 };
+use invivo_proto::control::fault::RankFaulted;
 use invivo_proto::control::link::{
     Answer, Ask, AtEnd, Final, JobDescription, Request, Response, TimelinePage,
 };
@@ -70,6 +71,13 @@ fn ended() -> RankEnded {
         rank: Rank(2),
         how: Ended::Signal(11),
         inside: Some(RegionId(2)),
+    }
+}
+
+fn faulted() -> RankFaulted {
+    RankFaulted {
+        rank: Rank(2),
+        fault: fault(),
     }
 }
 
@@ -220,6 +228,7 @@ pub fn ups() -> Vec<Up> {
         },
         Up::RankEnded(ended()),
         Up::Drained,
+        Up::RankFaulted(Box::new(faulted())),
     ];
     first.into_iter().chain(partials).chain(rest).collect()
 }
@@ -254,6 +263,7 @@ pub fn from_supervisors() -> Vec<FromSupervisor> {
             module: module(),
             named: named(),
         },
+        FromSupervisor::Faulted(fault()),
     ]
 }
 
@@ -354,6 +364,7 @@ pub fn at_ends() -> Vec<AtEnd> {
         AtEnd::Result(Box::new(result())),
         AtEnd::Early(Box::new(result())),
         AtEnd::Analyses(Box::new(analyses())),
+        AtEnd::Faults(vec![faulted()]),
     ]
 }
 

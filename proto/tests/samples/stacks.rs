@@ -1,5 +1,6 @@
 //! Examples of where ranks are.
 
+use invivo_proto::control::fault::{Fault, FaultStep};
 use invivo_proto::control::local::{Module, Named, Step, UnwoundThread};
 use invivo_proto::control::stacks::*;
 use invivo_proto::ids::Rank;
@@ -48,6 +49,27 @@ pub fn stacks() -> Stacks {
         left_out: 3,
         unnamed: 1,
         longest_stop: Some((43_000, Rank(1))),
+    }
+}
+
+/// Where a thread was that ended its rank.
+pub fn fault() -> Fault {
+    let step = |name: &str, line: &str| FaultStep {
+        frame: Frame::Function {
+            module: "app".into(),
+            name: name.into(),
+        },
+        line: line.into(),
+    };
+    Fault {
+        signal: Some(11),
+        code: 1,
+        address: Some(0x10),
+        tid: 4711,
+        is_first: true,
+        path: vec![step("solve", "solver.c:42"), step("main", "main.c:7")],
+        is_whole: true,
+        missing: None,
     }
 }
 

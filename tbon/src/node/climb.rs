@@ -76,7 +76,7 @@ impl<M: Merge> Node<M> {
             Up::WantGroups(ids) => self.want_groups(now_ns, member, ids, out),
             // Groups climb to the root; from there they go down to the members that asked.
             Up::Groups(told) if self.is_root => self.pass_groups(&told, out),
-            Up::Groups(_) | Up::RankEnded(_) => out.push(Action::Up(message)),
+            Up::Groups(_) | Up::RankFaulted(_) | Up::RankEnded(_) => out.push(Action::Up(message)),
         }
     }
 

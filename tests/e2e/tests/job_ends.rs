@@ -367,11 +367,9 @@ fn check_line(what: &str, end: &End, observed: &Ended) {
     let early = "before MPI_Finalize was complete, outside MPI";
     let words = match end.way {
         ["kill", ..] => format!("; rank 1 was killed by signal 9 (SIGKILL), outside MPI{waiting}"),
-        ["fault", ..] => {
-            format!("; rank 1 was killed by signal 11 (SIGSEGV), outside MPI{waiting}")
-        }
-        ["abort", code] => format!("; rank 1 called MPI_Abort({code}){waiting}"),
-        ["abort-late", code] => format!("; rank 1 called MPI_Abort({code})"),
+        // Behind it comes the source line, which the tests of faults know.
+        ["fault", ..] => "; rank 1 was killed by signal 11 (SIGSEGV), outside MPI, in ".to_owned(),
+        ["abort" | "abort-late", code] => format!("; rank 1 called MPI_Abort({code}), in "),
         ["exit-early", code] => format!("; rank 1 left with exit code {code} {early}{waiting}"),
         ["return", ..] => early.to_owned(),
         // Its launcher kills the other ranks within the same millisecond, and any of them may be
@@ -397,6 +395,8 @@ fn check_line(what: &str, end: &End, observed: &Ended) {
     }
     let line = line.unwrap_or_else(|| panic!("{what}: {lines:?}"));
     assert!(line.contains(&words), "{what}: {line}");
+    let is_followed = matches!(end.way[0], "fault" | "abort");
+    assert!(!is_followed || line.contains(waiting), "{what}: {line}");
     assert!(
         line.contains("; last seconds of all ranks: ") && line.ends_with("report.pftrace"),
         "{what}: {line}"

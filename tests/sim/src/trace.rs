@@ -65,6 +65,7 @@ pub fn up(message: &Up) -> String {
         Up::Groups(groups) => format!("Groups {}", groups.len()),
         Up::WantGroups(ids) => format!("WantGroups {}", ids.len()),
         Up::WhatTime { asked_ns, .. } => format!("WhatTime at {asked_ns}"),
+        Up::RankFaulted(faulted) => format!("RankFaulted {}", faulted.rank),
         Up::RankEnded(ended) => format!("RankEnded {} {:?}", ended.rank, ended.how),
         Up::Drained => "Drained".into(),
     }

@@ -6,6 +6,7 @@ use crate::process::Process;
 use crate::rank::{Eagerness, Feed, RankRecords};
 use crate::time_point::Now;
 use invivo_mpi_link::bell;
+use invivo_proto::control::fault::{Fault, STEPS_MAX};
 use invivo_proto::control::results::RankState;
 use invivo_proto::control::tree::Ended;
 use invivo_proto::ids::Rank;
@@ -44,6 +45,8 @@ pub struct LocalRank {
     pub life: Life,
     /// How it ended, otherwise than through `MPI_Finalize`.
     pub ended: Option<Ended>,
+    /// Where the thread was that ended it.
+    pub fault: Option<Fault>,
     /// Its supervisor holds the job's end back.
     pub lingers: bool,
     /// It can wake this process.
@@ -62,6 +65,7 @@ impl LocalRank {
             records: RankRecords::new(rank),
             life: Life::Absent,
             ended: None,
+            fault: None,
             lingers: false,
             rings: false,
             was_off_by_program: false,
@@ -86,6 +90,12 @@ impl LocalRank {
     /// go on for a moment.
     pub fn orphaned(&mut self, now_ns: u64) {
         self.orphan_until_ns = now_ns.saturating_add(ORPHAN_NS_MAX);
+    }
+
+    /// Its supervisor has seen a thread that met a fault.
+    pub fn faulted(&mut self, mut fault: Fault) {
+        fault.path.truncate(STEPS_MAX);
+        self.fault = Some(fault);
     }
 
     /// Its process has ended. `lingers`: its supervisor waits for our release.

@@ -50,6 +50,11 @@ impl Place {
                     self.local.ranks[index].process_ended(how, true);
                 }
             }
+            FromSupervisor::Faulted(fault) => {
+                if let Some(index) = self.local.index(rank) {
+                    self.local.ranks[index].faulted(fault);
+                }
+            }
             FromSupervisor::Inspected { inspection, call } => {
                 self.queries.hang.inspected(rank, inspection, call);
                 self.answer_due_queries(now);

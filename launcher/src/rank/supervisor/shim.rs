@@ -5,7 +5,7 @@ use super::Supervisor;
 use crate::output::say;
 use crate::process::child::Ended;
 use crate::rank::place_socket::{Packet, PlaceSocket, packet};
-use invivo_proto::channel::{ABORTING, WELCOME_BYTES_MAX};
+use invivo_proto::channel::{ABORTING, FAULT, WELCOME_BYTES_MAX};
 use invivo_proto::control::local::FromSupervisor;
 use invivo_proto::ids::Rank;
 use rustix::net::SendFlags;
@@ -34,8 +34,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Reads from the shim: the place's address, to which to attach, or that the rank is in
-    /// `MPI_Abort`.
+    /// Reads from the shim: the place's address, to which to attach, that a thread has met a
+    /// fault, or that the rank is in `MPI_Abort`.
     pub(super) fn read_shim(&mut self) {
         for _ in 0..SHIM_PACKETS_MAX {
             let Some(shim) = &self.shim else {
@@ -43,6 +43,7 @@ impl Supervisor<'_> {
             };
             match packet::<WELCOME_BYTES_MAX>(shim.as_fd()) {
                 Packet::Bytes(bytes) if bytes == ABORTING => self.abort(),
+                Packet::Bytes(bytes) if bytes == FAULT => self.see_fault(),
                 // Once: each attempt may take a second.
                 Packet::Bytes(bytes) if !self.welcomed => {
                     self.welcomed = true;
@@ -58,6 +59,8 @@ impl Supervisor<'_> {
 
     /// The rank is about to call the real `MPI_Abort`: for its place it has ended now.
     fn abort(&mut self) {
+        self.see_fault();
+        self.tell_fault();
         // The place reads the code where the rank left it.
         self.tell(&FromSupervisor::Ended(Ended::Code(0)));
         self.aborting = true;

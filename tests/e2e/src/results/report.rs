@@ -124,6 +124,8 @@ pub struct RankEnded {
     pub code: Option<i32>,
     pub signal: Option<i32>,
     pub inside: Option<String>,
+    /// Where the thread was that ended it.
+    pub fault: Option<serde_json::Value>,
 }
 
 impl Report {

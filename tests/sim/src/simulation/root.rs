@@ -59,6 +59,7 @@ impl Simulation {
                     self.hand_out(ask, Delivery::Refused(refusal))
                 }
                 RootAction::Present { ranks } => self.history.present.push(ranks),
+                RootAction::RankFaulted(_) => {}
                 RootAction::RankEnded(ended) => self.history.ended_at_root.push(ended.rank),
                 RootAction::Drained => {
                     self.say(|_| "all drained".into());
