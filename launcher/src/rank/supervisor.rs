@@ -30,6 +30,7 @@ use crate::rank::place_socket::{PlaceSocket, Received};
 use crate::rank::shared_memory::SharedMemory;
 use crate::tool::startup_barrier::poll_interval;
 use invivo_inspect::Names;
+use invivo_inspect::pending_call::Watch;
 use invivo_proto::channel::ENV_HANDOVER;
 use invivo_proto::control::local::{FromSupervisor, ToSupervisor};
 use invivo_proto::shm::phase;
@@ -99,6 +100,7 @@ pub(super) struct Supervisor<'a> {
     place_gone: Option<Instant>,
     pause: Pause,
     pub(super) names: Names,
+    pub(super) watch: Watch,
     /// The launcher, or a user, has asked for the end.
     asked_to_end: bool,
     /// The rank is in `MPI_Abort` and waits for our answer.
@@ -189,6 +191,7 @@ fn start(assignment: &RankAssignment) -> Result<Supervisor<'_>, (i32, String)> {
         place_gone: None,
         pause: Pause::of(child),
         names: Names::default(),
+        watch: Watch::default(),
         asked_to_end: false,
         aborting: false,
         let_go: false,
