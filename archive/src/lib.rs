@@ -8,6 +8,8 @@
 //!                     flows (sends matched with their receives)
 //! ```
 
+#![forbid(unsafe_code)]
+
 pub mod flows;
 pub mod observation;
 pub mod perfetto;

@@ -7,6 +7,8 @@
 //!
 //! Not here: MPI, and anything that only the root knows.
 
+#![forbid(unsafe_code)]
+
 pub mod client;
 pub mod commands;
 mod help;

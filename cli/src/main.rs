@@ -1,5 +1,7 @@
 //! The client program: every verb of `invivo` that does not start jobs.
 
+#![forbid(unsafe_code)]
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

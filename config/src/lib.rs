@@ -11,6 +11,8 @@
 //!
 //! Not here: what the options do.
 
+#![forbid(unsafe_code)]
+
 mod back_pressure;
 mod flags;
 mod key;

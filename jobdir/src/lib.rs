@@ -14,6 +14,8 @@
 //!
 //! The supervisors of a job write them, the gateway and clients read them.
 
+#![forbid(unsafe_code)]
+
 mod connect;
 mod directories;
 mod kept;

@@ -10,6 +10,8 @@
 //!
 //! Pure but for the timeline's file. Not here: gRPC and colours.
 
+#![forbid(unsafe_code)]
+
 pub mod analyses;
 pub mod coverage;
 pub mod death;

@@ -8,6 +8,7 @@
 //! whatever comes from above goes down to its members, whatever comes from its members is gathered
 //! and goes up. A tool place is a node whose only member is itself; the [`root::Root`] is a node
 //! with nobody above, together with the askers.
+#![forbid(unsafe_code)]
 #![no_std]
 #![allow(
     clippy::large_enum_variant,

@@ -1,5 +1,5 @@
 //! The program `tool-process`: starts MPI, and runs the roles that the layout gives this process.
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 mod any_role;
 

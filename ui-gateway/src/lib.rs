@@ -4,6 +4,8 @@
 //!
 //! Not here: MPI, any analysis, anything about ranks beyond the messages.
 
+#![forbid(unsafe_code)]
+
 pub mod audit;
 pub mod auth;
 pub mod connect_file;

@@ -1,6 +1,8 @@
 //! `ui-gateway`: started by the supervisor of the root, ended by SIGTERM. Its log goes to standard
 //! error.
 
+#![forbid(unsafe_code)]
+
 use anyhow::Context;
 use clap::Parser;
 use invivo_ui_gateway::listener::address::ListenAddress;

@@ -1,5 +1,7 @@
 //! `cargo xtask`: everything a developer or a CI system does with this repository, as one program.
 
+#![forbid(unsafe_code)]
+
 mod bench;
 mod build;
 mod call_graph;

@@ -10,6 +10,7 @@ mod statistics;
 mod tests;
 mod tokens;
 mod tree;
+mod unsafe_code;
 
 use anyhow::{Result, ensure};
 use std::path::Path;
@@ -23,6 +24,7 @@ pub enum Rule {
     FileLength,
     LineWidth,
     TestName,
+    Unsafe,
 }
 
 /// Something that breaks a rule.
@@ -80,6 +82,13 @@ fn findings(tree: &Tree) -> Result<Vec<Finding>> {
     for text in edges::differences(tree) {
         found.push(Finding {
             rule: Rule::CrateEdge,
+            text,
+        });
+    }
+
+    for text in unsafe_code::differences(tree) {
+        found.push(Finding {
+            rule: Rule::Unsafe,
             text,
         });
     }

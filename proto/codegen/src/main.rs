@@ -4,6 +4,8 @@
 //! A program of its own, for `proto/grpc` itself may not compile between a change of the interface
 //! and the new code. No `protoc`: protox makes the descriptors, tonic-prost-build the code.
 
+#![forbid(unsafe_code)]
+
 mod messages_page;
 
 use prost::Message;

@@ -9,6 +9,8 @@
 //!
 //! Not here: any server, any rule about who may do what.
 
+#![forbid(unsafe_code)]
+
 #[cfg(feature = "transport")]
 pub mod channel;
 #[cfg(feature = "transport")]

@@ -17,6 +17,8 @@
 //! kills/     random kills of processes          soak/      long runs with random clients
 //! ```
 
+#![forbid(unsafe_code)]
+
 pub mod callgrind;
 pub mod campaign;
 pub mod checks;

@@ -94,7 +94,8 @@ fn others(costs: &Costs, family: Family, recording: &str) -> Vec<(&'static str, 
         .collect()
 }
 
-/// How often a family is counted at most: what a busy machine adds to a run, it does not add to all.
+/// How often a family is counted at most: what a busy machine adds to one run, it does not add to
+/// all.
 const RUNS: u32 = 3;
 
 /// Checks every kind on a family, by its cheapest run.

@@ -97,23 +97,29 @@ fn dependencies(manifest: &str) -> Vec<&str> {
     found
 }
 
-/// The rows of the table: a crate, and those that it depends on, with commas between them.
+/// The crates of the table, each with those that it depends on, with commas between them.
 fn table(document: &str) -> Option<Edges> {
-    let (_, section) = document.split_once(&format!("\n{HEADING}\n"))?;
-    let rows = section.lines().skip_while(|line| !line.starts_with('|'));
-    let rows = rows.take_while(|line| line.starts_with('|')).skip(2);
-
-    let plain = |cell: &str| cell.replace('`', "").trim().to_owned();
-    let edges: Edges = rows
-        .filter_map(|row| {
-            let mut cells = row.split('|').skip(1);
-            let (name, needs) = (cells.next()?, cells.next()?);
-            let needs = needs.split(',').map(plain);
+    let edges: Edges = rows(document, HEADING)
+        .into_iter()
+        .filter_map(|cells| {
+            let needs = cells.get(1)?.split(',').map(|need| need.trim().to_owned());
             let needs = needs
                 .filter(|need| !need.is_empty() && need != "-")
                 .collect();
-            Some((plain(name), needs))
+            Some((cells.first()?.clone(), needs))
         })
         .collect();
     (!edges.is_empty()).then_some(edges)
+}
+
+/// The cells of the first table under a heading, without the marks of code.
+pub fn rows(document: &str, heading: &str) -> Vec<Vec<String>> {
+    let section = document.split_once(&format!("\n{heading}\n"));
+    let lines = section.map_or("", |(_, section)| section).lines();
+    let lines = lines.skip_while(|line| !line.starts_with('|'));
+    let lines = lines.take_while(|line| line.starts_with('|')).skip(2);
+    let plain = |cell: &str| cell.replace('`', "").trim().to_owned();
+    lines
+        .map(|line| line.split('|').skip(1).map(plain).collect())
+        .collect()
 }

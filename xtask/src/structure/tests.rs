@@ -13,7 +13,10 @@ impl Made {
         let edges = "# Map\n\n## Crate edges\n\n| crate | depends on |\n|---|---|\n| `a` | - |\n";
         made.file("ARCHITECTURE.md", edges);
         made.file("a/Cargo.toml", "[package]\nname = \"invivo-a\"\n");
-        made.file("a/src/lib.rs", "mod one;\nmod two;\n");
+        made.file(
+            "a/src/lib.rs",
+            "#![forbid(unsafe_code)]\nmod one;\nmod two;\n",
+        );
         made.file(
             "a/src/one.rs",
             "use crate::two::Two;\npub struct One(Two);\n",
@@ -62,7 +65,8 @@ fn a_circle_is_found_however_it_is_written() {
     ];
     for (index, way) in ways.iter().enumerate() {
         let made = Made::new(&format!("circle-{index}"));
-        made.file("a/src/lib.rs", "mod one;\nmod two;\npub use one::One;\n");
+        let root = "#![forbid(unsafe_code)]\nmod one;\nmod two;\npub use one::One;\n";
+        made.file("a/src/lib.rs", root);
         made.file("a/src/two.rs", way);
         let findings = made.findings();
         assert_eq!(findings.len(), 1, "{way}");
@@ -117,7 +121,7 @@ fn tests_comments_and_texts_make_no_circle() {
 fn crate_edges_are_those_of_the_map() {
     let made = Made::new("edges");
     made.file("b/Cargo.toml", "[package]\nname = \"invivo-b\"\n");
-    made.file("b/src/lib.rs", "");
+    made.file("b/src/lib.rs", "#![forbid(unsafe_code)]\n");
     assert_eq!(
         made.rules(),
         [Rule::CrateEdge],
@@ -163,4 +167,26 @@ fn limits_are_held() {
     assert_eq!(made.rules(), []);
     made.file("a/src/two.rs", &test("a_b_c_d_e_f_g_h_i_j_k"));
     assert_eq!(made.rules(), [Rule::TestName]);
+}
+
+#[test]
+fn unsafe_code_is_what_the_map_says() {
+    let made = Made::new("unsafe");
+    made.file("a/src/two.rs", "pub struct Two;\nunsafe fn f() {}\n");
+    assert_eq!(made.rules(), [Rule::Unsafe]);
+    let edges = "\n## Crate edges\n\n| crate | depends on |\n|---|---|\n| `a` | - |\n";
+    let map = |uses: u32| {
+        let head = "\n## Unsafe code\n\n| crate | uses | files | why |\n|---|---|---|---|\n";
+        let text = format!("{edges}{head}| `a` | {uses} | 1 | C |\n");
+        made.file("ARCHITECTURE.md", &text);
+    };
+    map(1);
+    assert_eq!(made.rules(), []);
+    map(2);
+    assert_eq!(made.rules(), [Rule::Unsafe], "fewer than the map says");
+    made.file("ARCHITECTURE.md", edges);
+    made.file("a/src/two.rs", "pub struct Two; // unsafe\n");
+    assert_eq!(made.rules(), [], "a comment is none");
+    made.file("a/src/lib.rs", "mod one;\nmod two;\n");
+    assert_eq!(made.rules(), [Rule::Unsafe], "it is not forbidden");
 }

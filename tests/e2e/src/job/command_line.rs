@@ -45,30 +45,24 @@ impl Job {
         (total, each): (u32, u32),
         hosts: Option<&Hosts>,
     ) -> Vec<OsString> {
-        // The options of `invivo exec` would have to stand before each program.
-        assert!(
-            self.others.is_empty() || self.started_by != StartedBy::Exec,
-            "several programs are left to `invivo run`"
-        );
-
         let mut words = self.launcher_words(directory, (total, each), hosts);
-        let ours = self.invivo_options(directory);
-        match self.started_by {
-            StartedBy::Launcher => {}
-            StartedBy::Exec => {
-                words.extend([self.invivo().into(), "exec".into()]);
-                words.extend(ours);
-            }
-            StartedBy::Run => {
-                let front: [OsString; 2] = [self.invivo().into(), "run".into()];
-                words = front.into_iter().chain(ours).chain(words).collect();
-            }
+        if self.started_by == StartedBy::Run {
+            let front: [OsString; 2] = [self.invivo().into(), "run".into()];
+            let ours = self.invivo_options(directory);
+            words = front.into_iter().chain(ours).chain(words).collect();
         }
-
-        words.extend(self.program.iter().cloned());
-        for (ranks, program) in &self.others {
-            words.extend([":".into(), "-n".into(), ranks.to_string().into()]);
-            words.extend(program.iter().cloned());
+        match self.placement() {
+            Some(placed) if !self.others.is_empty() => {
+                let programs = self.programs_of_processes(directory, &placed.tools, total);
+                if matches!(self.way(), Some(Way::Srun(_))) {
+                    words.extend(multi_prog(directory, &programs));
+                } else {
+                    // With those of the first program.
+                    words.truncate(words.len() - 2);
+                    words.extend(behind_colons(&programs));
+                }
+            }
+            _ => words.extend(self.programs(directory)),
         }
 
         // To enter another mount namespace is to leave the working directory.
@@ -90,6 +84,54 @@ impl Job {
             .chain(way_there.into_iter().flatten())
             .chain(words)
             .collect()
+    }
+
+    /// What each process of the first program executes, and the other programs behind colons.
+    fn programs(&self, directory: &Path) -> Vec<OsString> {
+        // The options of `invivo exec` would have to stand before each program.
+        assert!(
+            self.others.is_empty() || self.started_by != StartedBy::Exec,
+            "several programs are left to `invivo run`"
+        );
+        let mut words = self.executed(directory, &self.program);
+        for (ranks, program) in &self.others {
+            words.extend([":".into(), "-n".into(), ranks.to_string().into()]);
+            words.extend(program.iter().cloned());
+        }
+        words
+    }
+
+    /// What each process executes. A tool process is started as the rank before it is.
+    fn programs_of_processes(
+        &self,
+        directory: &Path,
+        tools: &[u32],
+        total: u32,
+    ) -> Vec<Vec<OsString>> {
+        let first = (self.ranks, &self.program);
+        let others = self.others.iter().map(|(ranks, program)| (*ranks, program));
+        let mut of_ranks = std::iter::once(first)
+            .chain(others)
+            .flat_map(|(ranks, program)| std::iter::repeat_n(program, ranks as usize));
+        let mut program = &self.program;
+        let of_process = |process| {
+            if !tools.contains(&process) {
+                program = of_ranks.next().expect("a program for each rank");
+            }
+            self.executed(directory, program)
+        };
+        (0..total).map(of_process).collect()
+    }
+
+    /// A program, by `invivo exec` where that starts it.
+    fn executed(&self, directory: &Path, program: &[OsString]) -> Vec<OsString> {
+        let mut words: Vec<OsString> = Vec::new();
+        if self.started_by == StartedBy::Exec {
+            words.extend([self.invivo().into(), "exec".into()]);
+            words.extend(self.invivo_options(directory));
+        }
+        words.extend(program.iter().cloned());
+        words
     }
 
     /// `mpiexec` or `srun` with its options.
@@ -125,6 +167,8 @@ impl Job {
                 };
                 let hosts = hosts.map(|hosts| hosts.launcher_arguments(self.family, per_host));
                 words.extend(hosts.into_iter().flatten());
+                let placed = self.placement().into_iter();
+                words.extend(placed.flat_map(|placed| placed.options.iter().cloned()));
                 words.extend(self.family.launcher_arguments(processes, &output));
             }
         }
@@ -150,4 +194,28 @@ impl Job {
         options.push("--".into());
         options
     }
+}
+
+/// The programs of all processes for `srun`, in a file.
+fn multi_prog(directory: &Path, programs: &[Vec<OsString>]) -> [OsString; 2] {
+    let line = |(process, words): (usize, &Vec<OsString>)| {
+        let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+        format!("{process} {}\n", words.join(" "))
+    };
+    let text: String = programs.iter().enumerate().map(line).collect();
+    let file = directory.join("programs");
+    std::fs::write(&file, text).expect("a file for srun");
+    ["--multi-prog".into(), file.into()]
+}
+
+/// The programs of all processes for `mpiexec`: `-n N PROGRAM : -n N PROGRAM`.
+fn behind_colons(programs: &[Vec<OsString>]) -> Vec<OsString> {
+    let blocks = programs.chunk_by(|one, next| one == next);
+    let words = blocks.map(|block| {
+        let mut words = vec!["-n".into(), block.len().to_string().into()];
+        words.extend(block[0].iter().cloned());
+        words
+    });
+    let words: Vec<Vec<OsString>> = words.collect();
+    words.join(&OsString::from(":"))
 }

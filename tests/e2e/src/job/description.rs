@@ -72,6 +72,8 @@ pub struct Placed {
     pub(super) options: Vec<OsString>,
     /// Numbers of the tool processes.
     pub(super) tools: Vec<u32>,
+    /// The node of the last process, where the root is.
+    pub(super) root: u32,
 }
 
 impl Job {
@@ -206,14 +208,16 @@ impl Job {
     }
 
     /// Has these words in place of the options that give every node the same number of processes,
-    /// and of `-n`. `tools` are the numbers of the tool processes that follow from them.
+    /// and, for `srun`, of `-n`. `tools` are the numbers of the tool processes that follow from
+    /// them, and the last process is on the node `root`.
     ///
     /// # Panics
     /// Without a Slurm.
-    pub fn placed(mut self, options: &[String], tools: &[u32]) -> Job {
+    pub fn placed(mut self, options: &[String], tools: &[u32], root: u32) -> Job {
         let placed = Placed {
             options: options.iter().map(OsString::from).collect(),
             tools: tools.to_vec(),
+            root,
         };
         self.slurm.as_mut().expect("a Slurm").placed = Some(placed);
         self
@@ -260,6 +264,15 @@ impl Job {
 
     pub(super) fn invivo(&self) -> PathBuf {
         self.invivo.clone().unwrap_or_else(paths::invivo)
+    }
+
+    pub fn family(&self) -> Family {
+        self.family
+    }
+
+    /// How Slurm starts it, if it does.
+    pub fn way(&self) -> Option<Way> {
+        self.slurm.as_ref().map(|slurm| slurm.way)
     }
 
     pub(super) fn placement(&self) -> Option<&Placed> {

@@ -104,11 +104,11 @@ impl Running {
             .join("connect.json")
     }
 
-    /// A client on the host of the root, which is the last one.
+    /// A client on the host of the root, which is where the last process is.
     pub fn client(&self) -> Client {
-        // With the root, which is where the last process is.
+        let placed = self.job.placement().map(|placed| placed.root);
         let dealt = self.job.dealt_hosts().last().map(|host| *host as u32);
-        self.client_on(dealt.unwrap_or(self.job.hosts - 1))
+        self.client_on(placed.or(dealt).unwrap_or(self.job.hosts - 1))
     }
 
     /// A client on another host.

@@ -1,8 +1,9 @@
 //! The clock logs of `common/clock_log.h`: ticks of a program's threads while they run.
 
 use crate::job::Running;
+use crate::processes::Process;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The ticks of one rank's threads, in ns of `CLOCK_MONOTONIC`.
@@ -72,6 +73,19 @@ pub fn wait_for_ticks(running: &mut Running, ranks: impl IntoIterator<Item = u32
             (ClockLog::read(&job.logs(), rank).ticks() >= ticks).then_some(())
         });
     }
+}
+
+/// The rank whose log a process writes, where it has begun to.
+pub fn rank_of(process: &Process) -> Option<u32> {
+    let number = |path: PathBuf| {
+        let name = path.file_name()?.to_str()?;
+        name.strip_suffix(".log")?.parse().ok()
+    };
+    let files = std::fs::read_dir(format!("/proc/{}/fd", process.pid)).ok()?;
+    let mut targets = files
+        .flatten()
+        .flat_map(|file| std::fs::read_link(file.path()));
+    targets.find_map(number)
 }
 
 /// The clock of the logs, now.

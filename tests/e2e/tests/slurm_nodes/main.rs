@@ -1,21 +1,20 @@
 //! Jobs over four nodes of a real Slurm, by `srun` and by the MPI's own launcher in an allocation.
 
+mod death;
 mod scenario;
 
 use invivo_e2e::checks;
 use invivo_e2e::cluster::slurm::{Slurm, Way, possible};
-use invivo_e2e::job::{Job, Running};
-use invivo_e2e::logs::clock_log::{ticks, wait_for_ticks};
+use invivo_e2e::job::Job;
+use invivo_e2e::logs::clock_log::wait_for_ticks;
 use invivo_e2e::mpi::Family;
-use invivo_e2e::processes::{Process, kill, marked, variable};
+use invivo_e2e::processes::{Process, kill, marked, signal, variable};
 use invivo_e2e::programs::{Conversation, program};
-use std::time::Duration;
+use rustix::process::Signal;
 
 /// Nodes of the Slurm, and ranks of its jobs: two on each.
 const NODES: u32 = 4;
 const RANKS: u32 = 8;
-/// The third node, on which a rank is killed, and how many nodes come before it.
-const THIRD: (&str, u32) = ("n3", 2);
 
 /// Every way to start a job of an MPI, with so many tasks on each node of an allocation.
 fn ways(tasks: u32) -> [(Family, Way); 4] {
@@ -75,45 +74,38 @@ fn a_pause_and_a_death_are_seen_on_every_node() {
     let Some(slurm) = slurm() else { return };
     for (family, way) in ways(RANKS / NODES + 1) {
         let command = program(family, "compute", []);
-        let mut job = Job::run_by_invivo(family, RANKS, &command);
-        if matches!(way, Way::Srun(_)) {
-            // Otherwise the ranks of MPICH go on without the dead one, in a bare run as well.
-            job = job.launcher_options(["--kill-on-bad-exit=1"]);
-        }
-        let mut running = yielding(job.fan_in("node").on_nodes_of(&slurm, way)).start();
-        running.wait_for_answers();
-        wait_for_ticks(&mut running, 0..RANKS, 5);
+        let job = Job::run_by_invivo(family, RANKS, &command);
+        let job = job.fan_in("node").on_nodes_of(&slurm, way);
+        death::after_a_pause(yielding(job), &format!("{family:?}, {way:?}"));
+    }
+}
 
-        let client = running.client();
-        client.pause(RANKS, "1m");
-        std::thread::sleep(Duration::from_millis(300));
-        let standing = ticks(&running);
-        std::thread::sleep(Duration::from_millis(500));
-        assert_eq!(standing, ticks(&running), "{family:?}, {way:?}: they stand");
-        client.resume(RANKS);
-        let more = standing.iter().map(|ticks| ticks + 5).max().unwrap_or(0);
-        wait_for_ticks(&mut running, 0..RANKS, more);
+/// One job of a C and a Fortran program, of which both have ranks on the second node.
+#[test]
+fn two_programs_are_one_job_on_all_nodes() {
+    const OF_C: u32 = 3;
+    let Some(slurm) = slurm() else { return };
+    let each = RANKS / NODES;
+    for ((family, bare_way), (_, way)) in ways(each).into_iter().zip(ways(each + 1)) {
+        let what = format!("{family:?}, {way:?}");
+        let [c, fortran] =
+            [Conversation::C, Conversation::FortranMpi].map(|language| language.command(family));
+        let two = |job: Job, way, more| {
+            let job = job.fan_in("node").and(RANKS - OF_C, &fortran);
+            let job = yielding(job.on_nodes_of(&slurm, way));
+            scenario::evenly(job, way, each, more)
+        };
+        let bare = two(Job::bare(family, OF_C, &c), bare_way, 0).run();
+        assert_eq!(bare.code(), 0, "{what}: the bare run");
+        let observed = two(Job::observed(family, OF_C, &c), way, 1).run();
+        assert_eq!(observed.code(), 0, "{what}: {:?}", observed.our_lines());
+        assert_eq!(observed.stdout(), bare.stdout(), "{what}");
 
-        let (victim, rank) = victim(&running, way);
-        kill(&victim);
-        let ended = running.end();
-        assert_ne!(ended.code(), 0, "{family:?}, {way:?}");
-        let report = ended.report();
-        checks::conserved(&report, RANKS);
-        let killed: Vec<_> = report
-            .ended
-            .iter()
-            .filter(|end| end.rank == rank && end.signal == Some(9))
-            .collect();
-        assert_eq!(killed.len(), 1, "{family:?}, {way:?}: {:?}", report.ended);
-        let named = format!("rank {rank} was killed by signal 9");
-        let lines = ended.our_lines();
-        let names = lines.iter().filter(|line| line.contains(&named)).count();
-        assert_eq!(names, 1, "{family:?}, {way:?}: {lines:?}");
-        // Slurm kills all processes of a step at once, those that tidy up included.
-        if matches!(way, Way::Mpiexec(_)) {
-            ended.assert_nothing_left();
-        }
+        let (report, own) = (observed.report(), observed.own_counts());
+        checks::complete(&report, RANKS);
+        checks::same_calls(&report, &own.calls);
+        checks::same_traffic(&report, &own);
+        observed.assert_nothing_left();
     }
 }
 
@@ -140,10 +132,16 @@ fn the_next_job_tidies_up() {
     let mut running = yielding(job.on_nodes_of(&slurm, way)).start();
     running.wait_for_answers();
     wait_for_ticks(&mut running, 0..RANKS, 1);
-    // As Slurm kills a step on a node; one of these would have tidied up there.
+    // As Slurm kills a step on a node. All stand before the first is killed: the one that is left
+    // would tidy up there.
     let there =
-        |process: &&Process| variable(process, "SLURMD_NODENAME").is_some_and(|name| name == "n1");
-    marked(running.mark()).iter().filter(there).for_each(kill);
+        |process: &Process| variable(process, "SLURMD_NODENAME").is_some_and(|name| name == "n1");
+    let mut processes = marked(running.mark());
+    processes.retain(there);
+    processes
+        .iter()
+        .for_each(|process| signal(process, Signal::STOP));
+    processes.iter().for_each(kill);
     let ended = running.end();
     assert_ne!(ended.code(), 0);
     assert!(is_left(), "nothing is left: this test shows nothing");
@@ -155,29 +153,31 @@ fn the_next_job_tidies_up() {
     next.assert_nothing_left();
 }
 
-/// A process of the program on the third node, and its rank.
-fn victim(running: &Running, way: Way) -> (Process, u32) {
-    let there = |process: &Process| {
-        variable(process, "SLURMD_NODENAME").is_some_and(|name| name == THIRD.0)
-    };
-    let found = running
-        .named(running.program_name())
-        .into_iter()
-        .find(there);
-    let process = found.expect("a rank on the third node");
-    let number = |name: &str| -> Option<u32> { variable(&process, name)?.parse().ok() };
-    // Slurm's and Hydra's numbers count the tool processes of the nodes before.
-    let rank = match (running.family(), way) {
-        (Family::Ompi, Way::Mpiexec(_)) => number("OMPI_COMM_WORLD_RANK"),
-        (_, Way::Mpiexec(_)) => number("PMI_RANK").map(|world| world - THIRD.1),
-        (_, Way::Srun(_)) => number("SLURM_PROCID").map(|world| world - THIRD.1),
-    };
-    (process, rank.expect("its number"))
-}
-
 /// Nodes that differ, and processes in other orders than one node after the other.
 #[test]
 fn nodes_and_orders_of_sites_are_as_bare() {
     let Some(slurm) = slurm() else { return };
-    scenario::all(&slurm);
+    scenario::each(|scenario, family, way| scenario.is_as_bare(&slurm, family, way));
+}
+
+/// On those, too, a pause holds and a death on the third node is told.
+#[test]
+fn a_pause_and_a_death_wherever_srun_puts_ranks() {
+    let Some(slurm) = slurm() else { return };
+    scenario::each(|scenario, family, way| {
+        if matches!(way, Way::Srun(_)) {
+            scenario.pauses_and_dies(&slurm, family, way);
+        }
+    });
+}
+
+#[test]
+#[ignore = "long: by mpiexec as by srun"]
+fn a_pause_and_a_death_wherever_mpiexec_puts_ranks() {
+    let Some(slurm) = slurm() else { return };
+    scenario::each(|scenario, family, way| {
+        if matches!(way, Way::Mpiexec(_)) {
+            scenario.pauses_and_dies(&slurm, family, way);
+        }
+    });
 }

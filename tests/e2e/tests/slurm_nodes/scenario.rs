@@ -3,12 +3,12 @@
 //! A scenario says where the bare run's ranks are. With Invivo each node has one process more, and
 //! the same order.
 
-use crate::{NODES, yielding};
+use crate::{NODES, death, yielding};
 use invivo_e2e::checks;
 use invivo_e2e::cluster::slurm::{Slurm, Way};
 use invivo_e2e::job::Job;
 use invivo_e2e::mpi::Family;
-use invivo_e2e::programs::Conversation;
+use invivo_e2e::programs::{Conversation, program};
 use std::path::Path;
 
 /// Where the processes of a job are.
@@ -30,7 +30,8 @@ enum Order {
     },
 }
 
-struct Scenario {
+/// A job over the nodes.
+pub struct Scenario {
     name: &'static str,
     order: Order,
 }
@@ -89,6 +90,25 @@ impl Order {
         options.extend(["-n".to_owned(), nodes.len().to_string()]);
         options
     }
+
+    /// The options of an MPI's own launcher for that.
+    fn launcher_options(self, family: Family, nodes: &[u32]) -> Vec<String> {
+        let on = |node| nodes.iter().filter(|at| **at == node).count();
+        let hosts = |processes: &dyn Fn(u32) -> usize| -> String {
+            let hosts = (0..NODES).map(|node| format!("n{}:{}", node + 1, processes(node)));
+            hosts.collect::<Vec<_>>().join(",")
+        };
+        let is_cyclic = matches!(self, Order::Cyclic { .. });
+        match (family.is_open_mpi(), is_cyclic) {
+            (true, false) => vec!["--host".to_owned(), hosts(&on)],
+            (true, true) => ["--host", &hosts(&on), "--map-by", "node"]
+                .map(str::to_owned)
+                .to_vec(),
+            (false, false) => vec!["-hosts".to_owned(), hosts(&on)],
+            // Hydra fills its hosts in turns, as often as it takes.
+            (false, true) => vec!["-hosts".to_owned(), hosts(&|_| 1)],
+        }
+    }
 }
 
 /// The last processes of each node, which are the tools.
@@ -99,46 +119,117 @@ fn tools(nodes: &[u32]) -> Vec<u32> {
     tools
 }
 
-fn job(job: Job, slurm: &Slurm, mpi: &'static str, order: Order, more: u32, file: &Path) -> Job {
-    let nodes = order.nodes(more);
-    let tools = if more == 0 { Vec::new() } else { tools(&nodes) };
-    let hosts: String = nodes
-        .iter()
-        .map(|node| format!("n{}\n", node + 1))
-        .collect();
-    std::fs::write(file, hosts).expect("a list of hosts");
-    let job = job.on_nodes_of(slurm, Way::Srun(mpi));
-    let job = yielding(job.placed(&order.options(&nodes), &tools));
+/// Who starts a job, with the MPI's own launcher in an allocation of so many tasks on each node.
+fn ways(family: Family, order: Order) -> Vec<Way> {
+    let srun = match family {
+        Family::Ompi => Way::Srun("pmix"),
+        _ => Way::Srun("pmi2"),
+    };
     match order {
-        Order::Blocks(_) => job.env("SLURM_HOSTFILE", file),
-        Order::Cyclic { .. } | Order::Plane { .. } => job,
+        // Neither of the launchers deals out more than one process in a turn.
+        Order::Plane { .. } => vec![srun],
+        Order::Blocks(ranks) => {
+            let most = ranks.into_iter().max().unwrap_or(0);
+            vec![srun, Way::Mpiexec(most + 1)]
+        }
+        Order::Cyclic { ranks } => vec![srun, Way::Mpiexec(ranks + 1)],
     }
 }
 
-/// Runs all of them on both MPIs: each is as bare.
-pub fn all(slurm: &Slurm) {
-    let directory = tempfile::tempdir_in("/tmp").expect("a directory");
-    let file = directory.path().join("hosts");
-    for (family, mpi) in [(Family::Ompi, "pmix"), (Family::Mpich, "pmi2")] {
-        let command = Conversation::C.command(family);
-        for Scenario { name, order } in SCENARIOS {
-            let what = format!("{family:?}, {name}");
-            let ranks = order.nodes(0).len() as u32;
-            let bare = Job::bare(family, ranks, &command);
-            let bare = job(bare, slurm, mpi, order, 0, &file).run();
-            assert_eq!(bare.code(), 0, "{what}: the bare run");
-            let observed = Job::observed(family, ranks, &command).fan_in("node");
-            let observed = job(observed, slurm, mpi, order, 1, &file).run();
+/// A job with so many ranks on each node, one node after the other, and so many processes more
+/// there.
+pub fn evenly(job: Job, way: Way, ranks: u32, more: u32) -> Job {
+    let each = ranks + more;
+    let processes = NODES * each;
+    let options = match way {
+        Way::Srun(_) => vec![
+            format!("--nodes={NODES}"),
+            format!("--ntasks-per-node={each}"),
+            "-n".to_owned(),
+            processes.to_string(),
+        ],
+        Way::Mpiexec(_) => Vec::new(),
+    };
+    let tools: Vec<u32> = (0..processes)
+        .filter(|process| process % each >= ranks)
+        .collect();
+    job.placed(&options, &tools, NODES - 1)
+}
 
-            let lines = observed.our_lines();
-            assert_eq!(observed.code(), 0, "{what}: {lines:?}");
-            assert_eq!(observed.stdout(), bare.stdout(), "{what}");
-            let (report, own) = (observed.report(), observed.own_counts());
-            assert_eq!(report.job.places, NODES, "{what}");
-            checks::complete(&report, ranks);
-            checks::same_calls(&report, &own.calls);
-            checks::same_traffic(&report, &own);
-            observed.assert_nothing_left();
+/// Runs a check of all scenarios on both MPIs, in every way to start them.
+pub fn each(check: impl Fn(&Scenario, Family, Way)) {
+    for family in [Family::Ompi, Family::Mpich] {
+        for scenario in &SCENARIOS {
+            for way in ways(family, scenario.order) {
+                check(scenario, family, way);
+            }
         }
+    }
+}
+
+impl Scenario {
+    /// The job with its processes on their nodes, so many more than ranks on each.
+    fn placed(&self, job: Job, slurm: &Slurm, way: Way, more: u32, file: &Path) -> Job {
+        let nodes = self.order.nodes(more);
+        let tools = if more == 0 { Vec::new() } else { tools(&nodes) };
+        let root = nodes.last().copied().unwrap_or(0);
+        let job = job.on_nodes_of(slurm, way);
+        let job = match way {
+            Way::Srun(_) => {
+                let hosts: String = nodes
+                    .iter()
+                    .map(|node| format!("n{}\n", node + 1))
+                    .collect();
+                std::fs::write(file, hosts).expect("a list of hosts");
+                let job = job.placed(&self.order.options(&nodes), &tools, root);
+                match self.order {
+                    Order::Blocks(_) => job.env("SLURM_HOSTFILE", file),
+                    Order::Cyclic { .. } | Order::Plane { .. } => job,
+                }
+            }
+            Way::Mpiexec(_) => {
+                let words = self.order.launcher_options(job.family(), &nodes);
+                job.placed(&words, &tools, root)
+            }
+        };
+        yielding(job)
+    }
+
+    /// Output and status of the bare run, every call and byte counted.
+    pub fn is_as_bare(&self, slurm: &Slurm, family: Family, way: Way) {
+        let directory = tempfile::tempdir_in("/tmp").expect("a directory");
+        let file = directory.path().join("hosts");
+        let command = Conversation::C.command(family);
+        let ranks = self.ranks();
+        let what = format!("{family:?}, {}, {way:?}", self.name);
+        let bare = Job::bare(family, ranks, &command);
+        let bare = self.placed(bare, slurm, way, 0, &file).run();
+        assert_eq!(bare.code(), 0, "{what}: the bare run");
+        let observed = Job::observed(family, ranks, &command).fan_in("node");
+        let observed = self.placed(observed, slurm, way, 1, &file).run();
+
+        let lines = observed.our_lines();
+        assert_eq!(observed.code(), 0, "{what}: {lines:?}");
+        assert_eq!(observed.stdout(), bare.stdout(), "{what}");
+        let (report, own) = (observed.report(), observed.own_counts());
+        assert_eq!(report.job.places, NODES, "{what}");
+        checks::complete(&report, ranks);
+        checks::same_calls(&report, &own.calls);
+        checks::same_traffic(&report, &own);
+        observed.assert_nothing_left();
+    }
+
+    /// A pause on all nodes, and a rank that is killed.
+    pub fn pauses_and_dies(&self, slurm: &Slurm, family: Family, way: Way) {
+        let directory = tempfile::tempdir_in("/tmp").expect("a directory");
+        let file = directory.path().join("hosts");
+        let command = program(family, "compute", []);
+        let job = Job::observed(family, self.ranks(), &command).fan_in("node");
+        let job = self.placed(job, slurm, way, 1, &file);
+        death::after_a_pause(job, &format!("{family:?}, {}, {way:?}", self.name));
+    }
+
+    fn ranks(&self) -> u32 {
+        self.order.nodes(0).len() as u32
     }
 }
