@@ -21,7 +21,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// First bytes of the memory.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"INVIVOSH");
 /// Layout version; shim, supervisor and place of one release agree.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 /// Threads of a rank that can have a location of their own at one time. Calls of more are counted
 /// as dropped.
 pub const LOCATIONS_MAX: usize = 64;

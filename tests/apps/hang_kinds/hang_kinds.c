@@ -1,5 +1,6 @@
 /* Hangs in threads, non-blocking collectives, windows and files, with four ranks:
- * `hang_kinds WAY [healthy]`. With `healthy`, no rank stays away for longer than two seconds.
+ * `hang_kinds WAY`. As `hang_kinds healthy WAY...`, one after the other, and no rank stays away for
+ * longer than one and a half seconds.
  *
  *   threads-multiple, threads-serialized
  *              a second thread of each rank has called MPI; then ranks 0 and 1 send to each other
@@ -11,7 +12,7 @@
  *   lock       rank 1 has locked rank 0's part of a window, exclusively, and stays in its own code
  *   pscw       rank 0 waits in MPI_Win_wait for rank 1, which never completes its access
  *   open       rank 2 never opens a file that the others open
- *   write      rank 2 never comes to an MPI_File_write_all */
+ *   write      rank 2 never comes to an MPI_File_write_at_all */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@ static int is_healthy;
 
 static void own_code(void)
 {
-    for (int i = 0; i < (is_healthy ? 200 : 360000); i++)
+    for (int i = 0; i < (is_healthy ? 150 : 360000); i++)
         usleep(10000);
 }
 
@@ -135,33 +136,23 @@ static void files(const char *way, int rank)
     if (!strcmp(way, "open") && rank == 2)
         own_code();
     int mode = MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_DELETE_ON_CLOSE;
-    MPI_File_open(MPI_COMM_WORLD, name, mode, MPI_INFO_NULL, &file); /* at open 0 1 3 */
+    MPI_Info info;
+    MPI_Info_create(&info);
+    /* So that all ranks exchange what they write, wherever the file is. */
+    MPI_Info_set(info, "romio_cb_write", "enable");
+    MPI_File_open(MPI_COMM_WORLD, name, mode, info, &file); /* at open 0 1 3 */
+    MPI_Info_free(&info);
     MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL);
     if (!strcmp(way, "write") && rank == 2)
         own_code();
-    MPI_Info info;
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "romio_cb_write", "enable");
-    MPI_File_set_info(file, info);
-    MPI_Info_free(&info);
     MPI_Status status;
     MPI_File_write_at_all(file, 4 * rank, values, 4, MPI_INT, &status); /* at write 0 1 3 */
     MPI_File_close(&file);
 }
 
-int main(int argc, char **argv)
+static void hang(const char *way, int rank)
 {
-    const char *way = argc > 1 ? argv[1] : "icoll";
-    int rank, level = MPI_THREAD_SINGLE;
-    is_healthy = argc > 2;
-    if (!strcmp(way, "threads-multiple"))
-        level = MPI_THREAD_MULTIPLE;
-    else if (!strcmp(way, "threads-serialized"))
-        level = MPI_THREAD_SERIALIZED;
-    MPI_Init_thread(&argc, &argv, level, &level);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Barrier(MPI_COMM_WORLD);
-
     if (!strncmp(way, "threads", 7))
         threads(rank);
     else if (way[0] == 'i')
@@ -170,7 +161,25 @@ int main(int argc, char **argv)
         files(way, rank);
     else
         windows(way, rank);
-    MPI_Barrier(MPI_COMM_WORLD); /* at the end */
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+int main(int argc, char **argv)
+{
+    int rank, level = MPI_THREAD_SINGLE;
+    const char *last = argv[argc - 1];
+    if (!strcmp(last, "threads-multiple"))
+        level = MPI_THREAD_MULTIPLE;
+    else if (!strcmp(last, "threads-serialized"))
+        level = MPI_THREAD_SERIALIZED;
+    MPI_Init_thread(&argc, &argv, level, &level);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "healthy"))
+            is_healthy = 1;
+        else
+            hang(argv[i], rank);
+    }
     MPI_Finalize();
     return 0;
 }
