@@ -424,10 +424,8 @@ fn examples_are_the_golden_bytes() {
             .split_whitespace()
             .map(|word| u8::from_str_radix(word, 16).expect("hexadecimal"))
             .collect();
-        let wanted: Vec<String> = golden[name]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let wanted = golden[name].iter().map(|byte| format!("{byte:02x}"));
+        let wanted: Vec<String> = wanted.collect();
         assert_eq!(
             Some(&bytes),
             golden.get(name),

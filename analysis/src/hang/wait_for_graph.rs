@@ -10,7 +10,6 @@ use crate::groups::Members;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
-use collectives::CollectivePart;
 use invivo_proto::control::hang::{
     CollectiveCall, Doing, Hang, Operation, Partner, Pending, Side, Threads,
 };
@@ -31,6 +30,14 @@ pub(super) struct WaitGraph<'a> {
     /// One node for each collective and each part in it: all ranks with that part need the same.
     collectives: BTreeMap<(CollectiveCall, CollectivePart), usize>,
     pub(super) nodes: Vec<Node>,
+}
+
+/// What one rank needs in a collective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum CollectivePart {
+    Everybody,
+    Root,
+    Somebody,
 }
 
 struct Communicator {

@@ -1,7 +1,7 @@
 //! What collectives need: who has come to one, and what a rank in it waits for.
 
 use super::super::deadlock_search::Node;
-use super::WaitGraph;
+use super::{CollectivePart, WaitGraph};
 use alloc::vec;
 use alloc::vec::Vec;
 use invivo_proto::control::hang::{CollectiveCall, Doing, Operation, Pending};
@@ -92,14 +92,6 @@ pub(super) enum CollectiveShape {
     AllToAll,
     /// Each rank needs some of those before it.
     Chain,
-}
-
-/// What one rank needs in a collective.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum CollectivePart {
-    Everybody,
-    Root,
-    Somebody,
 }
 
 pub(super) fn shape(collective: CollectiveCall) -> CollectiveShape {

@@ -1,6 +1,6 @@
 //! Hangs while recording is off, beside other threads, in non-blocking collectives, windows and
-//! files: named with their ranks and lines, and no alarm where nothing is wrong. Much of it is the same with
-//! MPICH, and tested with it among the long tests alone.
+//! files: named with their ranks and lines, and no alarm where nothing is wrong. Much of it is the
+//! same with MPICH, and tested with it among the long tests alone.
 
 mod collectives;
 mod shared;
