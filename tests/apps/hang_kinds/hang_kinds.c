@@ -1,6 +1,6 @@
 /* Hangs in threads, non-blocking collectives, windows and files, with four ranks:
  * `hang_kinds WAY`. As `hang_kinds healthy WAY...`, one after the other, and no rank stays away for
- * longer than one and a half seconds.
+ * longer than 1.2 seconds.
  *
  *   threads-multiple, threads-serialized
  *              a second thread of each rank has called MPI; then ranks 0 and 1 send to each other
@@ -24,7 +24,7 @@ static int is_healthy;
 
 static void own_code(void)
 {
-    for (int i = 0; i < (is_healthy ? 150 : 360000); i++)
+    for (int i = 0; i < (is_healthy ? 120 : 360000); i++)
         usleep(10000);
 }
 
