@@ -27,7 +27,7 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 use invivo_proto::control::hang::{
     CLASSES_MAX, Doing, Hang, NAMED_MAX, OPERATIONS_MAX, PASSED_MAX, PENDING_MAX, Pending,
-    RankClass, SITE_BYTES_MAX,
+    RankClass, SHARED_MAX, SITE_BYTES_MAX,
 };
 use invivo_proto::ids::Rank;
 
@@ -68,11 +68,15 @@ pub fn add_pending(into: &mut Hang, mut pending: Pending) {
     while pending.passed.len() > PASSED_MAX {
         pending.passed.pop_last();
     }
+    while pending.passed_shared.len() > SHARED_MAX {
+        pending.passed_shared.pop_last();
+    }
+    pending.locked.truncate(SHARED_MAX);
 
     let class = RankClass {
         ranks: 1,
         named: [pending.rank].into(),
-        shortest_ns: pending.since_ns,
+        shortest_ns: pending.quiet_ns.min(pending.since_ns),
         longest_ns: pending.since_ns,
         site: pending.site.clone().map(|site| (pending.rank, site)),
     };
@@ -87,6 +91,7 @@ pub fn add_pending(into: &mut Hang, mut pending: Pending) {
 /// Adds the report of other ranks.
 pub fn merge(into: &mut Hang, from: Hang) {
     into.ranks = into.ranks.saturating_add(from.ranks);
+    into.watched = into.watched.saturating_add(from.watched);
     for (doing, class) in from.classes {
         add_class(into, doing, class);
     }

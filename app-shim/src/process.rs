@@ -26,6 +26,15 @@ pub static THREAD_LEVEL: AtomicI32 = AtomicI32::new(0);
 /// Whether several threads may be in MPI at once.
 pub static MULTIPLE: AtomicBool = AtomicBool::new(false);
 
+/// Notes whether several threads may be in MPI at once, also for those who look from outside.
+pub fn set_multiple(is_so: bool) {
+    MULTIPLE.store(is_so, Ordering::Relaxed);
+    if let Some(page) = page() {
+        let told = &page.library.thread_multiple;
+        told.store(u32::from(is_so), Ordering::Relaxed);
+    }
+}
+
 /// One of the numbers in [`mod@state`].
 #[inline(always)]
 pub fn state() -> u32 {

@@ -129,12 +129,12 @@ impl<T: Readable> Table<T> {
         handles::slot(self.slots.get(at)?)
     }
 
-    fn entry(&self, at: u32) -> Option<(T, u32)> {
-        handles::entry(self.entries.get(at as usize)?)
+    fn entry(&self, at: u32) -> Option<(T::Value, u32)> {
+        handles::entry::<T>(self.entries.get(at as usize)?)
     }
 
     /// What is known by this handle: of several the first.
-    pub fn get(&self, key: u64) -> Option<T> {
+    pub fn get(&self, key: u64) -> Option<T::Value> {
         if self.slots.count == 0 {
             return None;
         }
@@ -150,7 +150,7 @@ impl<T: Readable> Table<T> {
     }
 
     /// Everything in it that makes sense.
-    pub fn all(&self) -> impl Iterator<Item = T> {
+    pub fn all(&self) -> impl Iterator<Item = T::Value> {
         let queues = (0..self.slots.copied()).filter_map(|at| self.slot(at).flatten());
         // A ring that never comes round is one that changed meanwhile, and may be reached from many
         // slots: no entry is behind two handles, so that all of them together are as many steps as

@@ -3,16 +3,19 @@
 //! The rank is not stopped and does nothing for it; it only has to stay in that call, as a rank
 //! does whose call is pending for long.
 
+mod threads;
+
+pub use threads::Watch;
+
 use crate::memory::{ProcessMemory, Table};
 use crate::names::Names;
-use crate::site;
-use invivo_proto::control::hang::{OPERATIONS_MAX, PASSED_MAX, Side};
+use invivo_proto::control::hang::{MAKING, OPERATIONS_MAX, PASSED_MAX, SHARED_MAX, Side};
 use invivo_proto::control::local::{Need, PendingCall, PendingOperation};
-use invivo_proto::handles::{Known, Posted};
+use invivo_proto::handles::{Known, Posted, Shared};
 use invivo_proto::ids::{CommLocal, RegionId};
 use invivo_proto::mpi::{self, ANY_TAG, Needs, peer};
 use invivo_proto::record::RecordKind;
-use invivo_proto::shm::{Library, Page, Status, inside};
+use invivo_proto::shm::{Library, Page, Status};
 use rustix::process::Pid;
 use std::sync::atomic::Ordering;
 
@@ -20,51 +23,74 @@ use std::sync::atomic::Ordering;
 /// more.
 const HANDLES_MAX: usize = 1024;
 
-/// Inspects a rank. Nothing where it cannot be read (the kernel may forbid it), has several threads
-/// that call MPI, or went on meanwhile.
-pub fn inspect(pid: Pid, page: &Page, names: &mut Names) -> Option<PendingCall> {
-    if page.locations.load(Ordering::Acquire) != 1 {
+/// Inspects a rank. Nothing where it cannot be read (the kernel may forbid it), or went on
+/// meanwhile.
+pub fn inspect(pid: Pid, page: &Page, names: &mut Names, watch: &mut Watch) -> Option<PendingCall> {
+    let memory = ProcessMemory::of(pid)?;
+    let (thread, threads) = threads::choose(pid, page, &memory, names);
+    if !thread.is_visible() {
         return None;
     }
-    let status = page.status.first()?;
-    let memory = ProcessMemory::of(pid)?;
-    // The number of calls before and after: as long as it stays, the rank wrote none of this.
-    let entered = status.entered.load(Ordering::Acquire);
+    let status = page.status.get(usize::from(thread.location))?;
     let mut seen = PendingCall {
-        entered_at: status.entered_at.load(Ordering::Relaxed),
+        entered_at: thread.entered_at,
+        location: thread.location,
+        region: thread.region,
+        unmoved_ns: watch.unmoved_ns(&thread),
+        threads,
         ..PendingCall::default()
     };
-    let comms = Table::<Known>::of(&memory, &page.library.comms);
-    for known in comms.all().filter(|known| known.peers > 1 && !known.inter) {
-        seen.passed.push((CommLocal(known.local), known.ordinal));
-    }
-    seen.passed.sort_unstable();
-    seen.passed.truncate(PASSED_MAX);
-    let is_inside = status.inside.load(Ordering::Acquire) == inside::MPI;
-    if is_inside && status.region.load(Ordering::Relaxed) != 0 {
+    passed(&memory, page, &mut seen);
+    if thread.region != RegionId(0) {
         pending(&memory, page, status, &mut seen);
-        seen.site = site::site(names, pid, &memory, status);
+        seen.site = thread.site.clone();
     }
     posted(&memory, page, &mut seen);
 
-    // Another number: the rank went on, and what was read belongs to several calls.
-    (status.entered.load(Ordering::Acquire) == entered).then_some(seen)
+    // Another number: the thread went on, and what was read belongs to several calls.
+    thread.is_still(page, &memory).then_some(seen)
+}
+
+/// How far the rank is on its communicators, windows and files.
+fn passed(memory: &ProcessMemory, page: &Page, seen: &mut PendingCall) {
+    let comms = Table::<Known>::of(memory, &page.library.comms);
+    for known in comms.all().filter(|known| known.peers > 1 && !known.inter) {
+        let comm = CommLocal(known.local);
+        seen.passed.push((comm, known.ordinal));
+        if known.shared > 0 {
+            let made = u64::from(known.shared);
+            seen.passed_shared.push((comm, MAKING, made));
+        }
+    }
+    seen.passed.sort_unstable();
+    seen.passed.truncate(PASSED_MAX);
+    for known in Table::<Shared>::of(memory, &page.library.shared).all() {
+        let (comm, number) = (CommLocal(known.local), known.number);
+        seen.passed_shared.push((comm, number, known.calls));
+        if known.locked >= 0 {
+            seen.locked.push((comm, number, known.locked));
+        }
+    }
+    seen.passed_shared.sort_unstable();
+    seen.passed_shared.truncate(SHARED_MAX);
+    seen.locked.sort_unstable();
+    seen.locked.truncate(SHARED_MAX);
 }
 
 /// What the call was given.
 fn pending(memory: &ProcessMemory, page: &Page, status: &Status, seen: &mut PendingCall) {
     let library = &page.library;
-    let comms = Table::<Known>::of(memory, &library.comms);
     let handle = status.handle.load(Ordering::Relaxed);
     let number = |n: usize| status.numbers[n].load(Ordering::Relaxed) as i32;
-    let known = || comms.get(handle);
-    let needs = mpi::needs(RegionId(status.region.load(Ordering::Relaxed) as u16));
+    let known = || Table::<Known>::of(memory, &library.comms).get(handle);
+    let shared = || Table::<Shared>::of(memory, &library.shared).get(handle);
+    let needs = mpi::needs(seen.region);
     let operations: &[(Side, usize)] = match needs {
         Needs::Receiver => &[(Side::Send, 0)],
         Needs::Sender => &[(Side::Recv, 0)],
         Needs::Message => &[(Side::Probe, 0)],
         Needs::Both => &[(Side::Send, 0), (Side::Recv, 2)],
-        Needs::Nothing | Needs::All | Needs::Any | Needs::Everybody | Needs::Root => &[],
+        _ => &[],
     };
     for &(side, n) in operations {
         let Some(known) = known() else {
@@ -80,6 +106,12 @@ fn pending(memory: &ProcessMemory, page: &Page, status: &Status, seen: &mut Pend
         });
         seen.need = Need::All;
     }
+    let collective = |local: u32, ordinal: u64, root: i32, shared: u32| Need::Collective {
+        comm: CommLocal(local),
+        ordinal,
+        root,
+        shared,
+    };
     match needs {
         Needs::All | Needs::Any => {
             if requests(memory, library, handle, number(0), seen).is_some() {
@@ -90,18 +122,51 @@ fn pending(memory: &ProcessMemory, page: &Page, status: &Status, seen: &mut Pend
                 };
             }
         }
-        Needs::Everybody | Needs::Root => {
+        Needs::Everybody | Needs::Root | Needs::Makers => {
             // What a collective of an intercommunicator needs depends on the group, too.
             if let Some(known) = known().filter(|known| !known.inter && !known.foreign) {
                 let root = (needs == Needs::Root).then(|| special(library, number(0)));
-                seen.need = Need::Collective {
-                    comm: CommLocal(known.local),
-                    ordinal: known.ordinal,
-                    root: root.unwrap_or(peer::NONE),
+                let root = root.unwrap_or(peer::NONE);
+                seen.need = if needs == Needs::Makers {
+                    collective(known.local, u64::from(known.shared), root, MAKING)
+                } else {
+                    collective(known.local, known.ordinal, root, 0)
                 };
             }
         }
-        Needs::Nothing | Needs::Receiver | Needs::Sender | Needs::Message | Needs::Both => {}
+        Needs::Sharers | Needs::SomeSharers => {
+            if let Some(known) = shared() {
+                seen.need = collective(known.local, known.calls, peer::NONE, known.number);
+            }
+        }
+        Needs::Closers => {
+            let (local, which) = (number(0) as u32, number(1) as u32);
+            // 0 is left of another call: nothing was known of the handle.
+            if handle == 0 && which != 0 {
+                let calls = u64::from(number(2) as u32);
+                seen.need = collective(local, calls, peer::NONE, which);
+            }
+        }
+        Needs::Target => {
+            if let Some(known) = shared() {
+                seen.operations.push(PendingOperation {
+                    waited: true,
+                    side: Side::Window {
+                        shared: known.number,
+                    },
+                    peer: special(library, number(0)),
+                    comm: CommLocal(known.local),
+                    tag: ANY_TAG,
+                });
+                seen.need = Need::All;
+            }
+        }
+        Needs::Nothing
+        | Needs::Partners
+        | Needs::Receiver
+        | Needs::Sender
+        | Needs::Message
+        | Needs::Both => {}
     }
 }
 
@@ -146,7 +211,7 @@ fn requests(
         let posted = table
             .get(key)
             .or_else(|| (bytes_each == 4).then(|| table.get(widened)).flatten());
-        if let Some(posted) = posted.filter(|posted| posted.active) {
+        if let Some(posted) = posted.filter(|(posted, _)| posted.active) {
             add(seen, &posted, true);
         }
     }
@@ -159,7 +224,7 @@ fn posted(memory: &ProcessMemory, page: &Page, seen: &mut PendingCall) {
     let table = Table::<Posted>::of(memory, &page.library.requests);
     let waits_for: Vec<PendingOperation> = seen.operations.clone();
     let mut counted = vec![false; waits_for.len()];
-    for posted in table.all().filter(|posted| posted.active) {
+    for posted in table.all().filter(|(posted, _)| posted.active) {
         let operation = PendingOperation {
             waited: true,
             ..operation_of(&posted)
@@ -178,7 +243,7 @@ fn posted(memory: &ProcessMemory, page: &Page, seen: &mut PendingCall) {
     seen.more_operations |= !table.is_whole();
 }
 
-fn add(seen: &mut PendingCall, posted: &Posted, waited: bool) {
+fn add(seen: &mut PendingCall, posted: &(Posted, u32), waited: bool) {
     if seen.operations.len() >= OPERATIONS_MAX {
         seen.more_operations = true;
         return;
@@ -189,7 +254,16 @@ fn add(seen: &mut PendingCall, posted: &Posted, waited: bool) {
     });
 }
 
-fn operation_of(posted: &Posted) -> PendingOperation {
+/// Whether all ranks of the communicator have to begin it. Persistent ones are not counted, and in
+/// a topology each rank needs its neighbours alone.
+fn is_collective(posted: &Posted) -> bool {
+    let facts = &posted.facts;
+    facts.is(RecordKind::CompletedCollective)
+        && !posted.persistent
+        && !mpi::name(facts.region()).contains("eighbor")
+}
+
+fn operation_of((posted, nth): &(Posted, u32)) -> PendingOperation {
     let facts = &posted.facts;
     PendingOperation {
         waited: false,
@@ -197,6 +271,12 @@ fn operation_of(posted: &Posted) -> PendingOperation {
             Side::Send
         } else if facts.is(RecordKind::CompletedRecv) {
             Side::Recv
+        } else if is_collective(posted) {
+            Side::Collective {
+                ordinal: u64::from(*nth),
+                region: facts.region(),
+                root: facts.peer(),
+            }
         } else {
             Side::Other
         },

@@ -7,7 +7,10 @@ use crate::frames::{At, Frames, Go, Registers};
 use crate::mapped::{self, MappedFile, is_mpi, is_shim};
 use crate::memory::ProcessMemory;
 use crate::names::Names;
+use invivo_proto::control::local::Module;
 use invivo_proto::control::{decode, encode};
+use invivo_proto::ids::RegionId;
+use invivo_proto::mpi::FUNCTIONS;
 use invivo_proto::shm::Status;
 use rustix::process::Pid;
 use std::collections::BTreeMap;
@@ -23,24 +26,54 @@ const FOUND_WITHIN: Duration = Duration::from_millis(700);
 /// arguments that do not fit into registers.
 const PASSED_ON_STACK_MAX: u64 = 12;
 
-/// The line, function or file of this thread's call in the application.
+/// Code in a file: its path, and an address as it was linked for.
+type Code = (String, u64);
+
+/// The line, function or file of this thread's call in the application, and the function's name in
+/// the shim.
 pub fn site(
     names: &mut Names,
     pid: Pid,
     memory: &ProcessMemory,
     status: &Status,
-) -> Option<String> {
+) -> Option<(Option<String>, RegionId)> {
     let mappings = mapped::mappings(pid)?;
     let found = apart::once(FOUND_WITHIN, &[memory.descriptor()], || {
         let files = mapped::files(&mappings);
-        let found = caller(memory, &files, status).map(|(path, address)| {
+        let linked = |(path, address): (&str, u64)| {
             let bias = files.get(path).and_then(MappedFile::bias).unwrap_or(0);
             (path.to_owned(), address.wrapping_sub(bias))
-        });
-        encode(&found).unwrap_or_default()
+        };
+        let caller = caller(memory, &files, status).map(linked);
+        let wrapper = wrapper(memory, &files, status).map(linked);
+        encode(&(caller, wrapper)).unwrap_or_default()
     })?;
-    let (path, address) = decode::<Option<(String, u64)>>(&found).ok()??;
-    Some(names.text(&path, address))
+    let (caller, wrapper) = decode::<(Option<Code>, Option<Code>)>(&found).ok()?;
+    let text = caller.map(|(path, address)| names.text(&path, address));
+    Some((text, wrapper.map_or(RegionId(0), |of| function(names, of))))
+}
+
+/// The wrapper that the thread is in: the shim's file, and an address within its call.
+fn wrapper<'a>(
+    memory: &ProcessMemory,
+    files: &'a BTreeMap<&'a str, MappedFile<'a>>,
+    status: &Status,
+) -> Option<(&'a str, u64)> {
+    let code = noted(memory, files, status)?.code.checked_sub(1)?;
+    let shim = files.values().find(|file| file.holds(code))?;
+    Some((shim.path, code))
+}
+
+/// The function of a wrapper, by its name in the shim: `MPI_X` or `PMPI_X`.
+fn function(names: &mut Names, (path, address): Code) -> RegionId {
+    let build_id = Vec::new();
+    let module = Module { path, build_id };
+    let named = names.functions(&module, address);
+    let region = named.iter().rev().find_map(|named| {
+        let name = named.function.strip_prefix('P').unwrap_or(&named.function);
+        FUNCTIONS.iter().position(|function| function.name == name)
+    });
+    RegionId(region.unwrap_or(0) as u16)
 }
 
 /// The first frame that is not the shim's nor the MPI library's: its file, and the address of its
@@ -94,7 +127,6 @@ pub fn noted(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use invivo_proto::control::local::Module;
 
     #[test]
     fn our_own_addresses_are_found_in_our_own_file() {

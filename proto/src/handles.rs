@@ -8,7 +8,7 @@
 //! lie elsewhere; values of one key queue in a ring.
 
 use crate::record::Words;
-use core::mem::offset_of;
+use core::mem::{MaybeUninit, offset_of};
 
 /// No entry.
 pub const NONE: u32 = u32::MAX;
@@ -53,6 +53,8 @@ pub struct Known {
     /// Communicators that were made of it so far, by calls that all its members make in the same
     /// order.
     pub made: u32,
+    /// Windows and files that were made on it so far.
+    pub shared: u32,
     /// This rank in it.
     pub rank: i32,
     /// Ranks of its group, of an intercommunicator of the own one.
@@ -81,12 +83,66 @@ pub struct Posted {
     pub persistent: bool,
     /// Posted and not complete.
     pub active: bool,
+    /// Of a non-blocking collective.
+    pub nth: Nth,
+}
+
+/// Which collective of its communicator a request is, in 32 bits. Not written for other requests,
+/// which are posted more often, so that they pay nothing for it: only readers of memory see it.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub struct Nth(MaybeUninit<u32>);
+
+impl Nth {
+    /// The number.
+    pub const fn new(number: u32) -> Nth {
+        Nth(MaybeUninit::new(number))
+    }
+}
+
+impl Default for Nth {
+    #[inline(always)]
+    fn default() -> Nth {
+        Nth(MaybeUninit::uninit())
+    }
+}
+
+impl core::fmt::Debug for Nth {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Nth")
+    }
+}
+
+/// It may be there or not: requests are the same without it.
+impl PartialEq for Nth {
+    fn eq(&self, _: &Nth) -> bool {
+        true
+    }
+}
+
+impl Eq for Nth {}
+
+/// What is remembered of a window or a file.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shared {
+    /// Calls of all members on it so far.
+    pub calls: u64,
+    /// The number of its communicator in records.
+    pub local: u32,
+    /// Which of the windows and files of its communicator, counted from 1.
+    pub number: u32,
+    /// Whose part of a window this rank has locked last, and not unlocked; negative for nobody's.
+    pub locked: i32,
 }
 
 /// A table's values as another process reads them.
 pub trait Readable: Sized {
+    /// What a reader makes of it.
+    type Value;
+
     /// The value of which these are the bytes; nothing where they cannot be one.
-    fn read(bytes: &[u8]) -> Option<Self>;
+    fn read(bytes: &[u8]) -> Option<Self::Value>;
 }
 
 /// Reads a slot: its key, and the entry of its last value; `Some(None)` where it is free.
@@ -99,12 +155,14 @@ pub fn slot(bytes: &[u8]) -> Option<Option<(u64, u32)>> {
 
 /// Reads an entry: its value, and the entry behind it. `None` where the bytes are too few or make
 /// no sense.
-pub fn entry<T: Readable>(bytes: &[u8]) -> Option<(T, u32)> {
+pub fn entry<T: Readable>(bytes: &[u8]) -> Option<(T::Value, u32)> {
     let value = T::read(bytes.get(offset_of!(Entry<T>, value)..)?)?;
     Some((value, u32_at(bytes, offset_of!(Entry<T>, next))?))
 }
 
 impl Readable for Known {
+    type Value = Known;
+
     fn read(bytes: &[u8]) -> Option<Known> {
         let neighbors = offset_of!(Known, neighbors);
         Some(Known {
@@ -112,6 +170,7 @@ impl Readable for Known {
             packed: u64_at(bytes, offset_of!(Known, packed))?,
             local: u32_at(bytes, offset_of!(Known, local))?,
             made: u32_at(bytes, offset_of!(Known, made))?,
+            shared: u32_at(bytes, offset_of!(Known, shared))?,
             rank: u32_at(bytes, offset_of!(Known, rank))? as i32,
             members: u32_at(bytes, offset_of!(Known, members))?,
             peers: u32_at(bytes, offset_of!(Known, peers))?,
@@ -122,8 +181,24 @@ impl Readable for Known {
     }
 }
 
+impl Readable for Shared {
+    type Value = Shared;
+
+    fn read(bytes: &[u8]) -> Option<Shared> {
+        Some(Shared {
+            calls: u64_at(bytes, offset_of!(Shared, calls))?,
+            local: u32_at(bytes, offset_of!(Shared, local))?,
+            number: u32_at(bytes, offset_of!(Shared, number))?,
+            locked: u32_at(bytes, offset_of!(Shared, locked))? as i32,
+        })
+    }
+}
+
 impl Readable for Posted {
-    fn read(bytes: &[u8]) -> Option<Posted> {
+    /// With its [`Nth`], which means something for collectives alone.
+    type Value = (Posted, u32);
+
+    fn read(bytes: &[u8]) -> Option<(Posted, u32)> {
         let facts = bytes.get(offset_of!(Posted, facts)..)?;
         let facts = Words {
             head: u64_at(facts, offset_of!(Words, head))?,
@@ -133,13 +208,16 @@ impl Readable for Posted {
         };
         // The kind may be any number.
         facts.facts()?;
-        Some(Posted {
+        let nth = u32_at(bytes, offset_of!(Posted, nth))?;
+        let posted = Posted {
             facts,
             request: u64_at(bytes, offset_of!(Posted, request))?,
             posted: u64_at(bytes, offset_of!(Posted, posted))?,
             persistent: bool_at(bytes, offset_of!(Posted, persistent))?,
             active: bool_at(bytes, offset_of!(Posted, active))?,
-        })
+            nth: Nth::new(nth),
+        };
+        Some((posted, nth))
     }
 }
 
@@ -197,13 +275,14 @@ mod tests {
             posted: 6,
             persistent: true,
             active: false,
+            nth: Nth::new(77),
         };
 
         let lies = bytes(&Entry {
             value: posted,
             next: 42,
         });
-        assert_eq!(entry::<Posted>(&lies), Some((posted, 42)));
+        assert_eq!(entry::<Posted>(&lies), Some(((posted, 77), 42)));
         let taken = bytes(&Slot { key: 7, last: 3 });
         assert_eq!(slot(&taken), Some(Some((7, 3))));
         assert_eq!(slot(&bytes(&Slot { key: 7, last: NONE })), Some(None));
@@ -213,6 +292,7 @@ mod tests {
             packed: 8,
             local: 7,
             made: 10,
+            shared: 11,
             rank: -1,
             members: 5,
             peers: 6,
@@ -226,12 +306,26 @@ mod tests {
             next: 1,
         });
         assert_eq!(entry::<Known>(&lies), Some((known, 1)));
+        let window = Shared {
+            calls: 1 << 40,
+            local: 2,
+            number: 3,
+            locked: -1,
+        };
+        let lies = bytes(&Entry {
+            value: window,
+            next: 2,
+        });
+        assert_eq!(entry::<Shared>(&lies), Some((window, 2)));
     }
 
     #[test]
     fn what_makes_no_sense_is_nothing() {
         let mut lies = bytes(&Entry {
-            value: Posted::default(),
+            value: Posted {
+                nth: Nth::new(0),
+                ..Posted::default()
+            },
             next: 0,
         });
         for cut in 0..offset_of!(Entry<Posted>, next) + 4 {

@@ -47,6 +47,19 @@ pub enum Needs {
     Everybody,
     /// All ranks of a communicator in the same call, with the same root: `communicator; root`.
     Root,
+    /// All ranks of a communicator, to make a window or a file of it: `communicator; `.
+    Makers,
+    /// All ranks of a window or a file in the same call: `window or file; `.
+    Sharers,
+    /// All ranks of a file in the same call, of which some may come back before others: `file; `.
+    SomeSharers,
+    /// All ranks of a window or a file that goes: `; its communicator as records number it, which
+    /// of its windows and files, calls on it so far`.
+    Closers,
+    /// The part of a window that a rank has: `window; rank`.
+    Target,
+    /// Ranks that the call does not name, on a window: `window; `.
+    Partners,
 }
 
 /// All functions; a [`crate::ids::RegionId`] is an index here. Index 0 is no function.

@@ -23,7 +23,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// First bytes of the memory.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"INVIVOSH");
 /// Layout version; shim, supervisor and place of one release agree.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 /// Threads of a rank that can have a location of their own at one time. Calls of more are counted
 /// as dropped.
 pub const LOCATIONS_MAX: usize = 64;
@@ -246,6 +246,11 @@ pub struct Status {
     pub halvings: AtomicU32,
     /// `halvings` as far as the thread has heard of them: to their grid its samples keep.
     pub halvings_known: AtomicU32,
+    /// Where in the rank's own memory a number of four bytes changes at each leave of a call,
+    /// recorded or not; 0 where nobody knows. It comes round with [`Status::polls`].
+    pub progress_at: AtomicU64,
+    /// How often that number has come round.
+    pub polls: AtomicU64,
 }
 
 /// What the rank's MPI library calls things, and where in the rank's own memory the shim follows
@@ -256,13 +261,17 @@ pub struct Library {
     pub comms: Handles,
     /// Its requests: [`crate::handles::Posted`] by handle.
     pub requests: Handles,
+    /// Its windows and files: [`crate::handles::Shared`] by handle.
+    pub shared: Handles,
     /// The library's `MPI_ANY_SOURCE`.
     pub any_source: AtomicU32,
     /// Its `MPI_PROC_NULL`.
     pub proc_null: AtomicU32,
     /// Bytes of a request's handle.
     pub request_bytes: AtomicU32,
-    reserved: [u32; 13],
+    /// 1 where several threads of the rank may be in MPI at once.
+    pub thread_multiple: AtomicU32,
+    reserved: [u32; 4],
 }
 
 /// Where a table of [`crate::handles`] lies in the rank's memory.
@@ -395,7 +404,7 @@ const _: () = {
     assert!(core::mem::offset_of!(Control, gate) == 0);
     assert!(core::mem::offset_of!(Control, recording) == 4);
     assert!(size_of::<Library>() == 128);
-    assert!(size_of::<Status>() == 128);
+    assert!(size_of::<Status>() == 192);
     assert!(PAGE_BYTES.is_multiple_of(4096));
     assert!(
         core::mem::offset_of!(SlotHeader, wire) + crate::packet::HEADER_BYTES

@@ -181,6 +181,7 @@ fn limits_are_the_sources() {
         ("hang::PENDING_MAX", hang::PENDING_MAX as i64),
         ("hang::OPERATIONS_MAX", hang::OPERATIONS_MAX as i64),
         ("hang::PASSED_MAX", hang::PASSED_MAX as i64),
+        ("hang::SHARED_MAX", hang::SHARED_MAX as i64),
         ("hang::SITE_BYTES_MAX", hang::SITE_BYTES_MAX as i64),
         ("hang::FINDINGS_MAX", hang::FINDINGS_MAX as i64),
         ("hang::LINKS_MAX", hang::LINKS_MAX as i64),
@@ -328,11 +329,13 @@ macro_rules! layout {
 fn shared_memory_is_drawn_as_it_lies() {
     layout!(Page: magic, version, packets, rank, ranks, place, pid, phase, locations, sent_packets,
         left_packets, abort_code, library, control, status, occupants, fault, ring);
-    layout!(Library: comms, requests, any_source, proc_null, request_bytes);
+    layout!(Library: comms, requests, shared, any_source, proc_null, request_bytes,
+        thread_multiple);
     layout!(Control: gate, recording, gate_until_ns, recording_since, back_pressure, bell);
     layout!(Fault: state, signal, code, tid, address, instruction, stack, frame);
     layout!(Status: inside, region, entered_at, handle, numbers, stack, frame, entered, tid,
-        open_slot, dropped, packets, overhead_ticks, overhead_samples, halvings, halvings_known);
+        open_slot, dropped, packets, overhead_ticks, overhead_samples, halvings, halvings_known,
+        progress_at, polls);
     layout!(Ring: head, tail, bytes);
     layout!(SlotHeader: owner, location, sequence, committed, taken, first_time, next_request,
         last_time, records, epoch, wire, payload);
@@ -436,10 +439,8 @@ fn examples_are_the_golden_bytes() {
             .split_whitespace()
             .map(|word| u8::from_str_radix(word, 16).expect("hexadecimal"))
             .collect();
-        let wanted: Vec<String> = golden[name]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let wanted = golden[name].iter().map(|byte| format!("{byte:02x}"));
+        let wanted: Vec<String> = wanted.collect();
         assert_eq!(
             Some(&bytes),
             golden.get(name),

@@ -12,24 +12,20 @@ use invivo_proto::control::hang::{Diagnosis, Doing, FINDINGS_MAX, Finding, Hang,
 
 /// Returns the verdict, the findings and the sentence for a merged answer.
 pub fn explain(waits: &Hang, around: &Surroundings<'_>) -> Diagnosis {
-    let graph = WaitGraph::new(waits, around);
-    let stuck = deadlock_search::stuck(&graph.nodes);
-    let is_stuck = |at: &usize| stuck[*at];
+    let graph = WaitGraph::new(waits, around, false);
     let mut findings = Vec::new();
-    // Pending calls are the first nodes; those behind them are helpers of the graph and no ranks.
-    let all = (0..waits.pending.len()).filter(is_stuck).count() as u32;
-    if all > 0 {
-        // The order matters: the first finding becomes the sentence.
-        graph.mismatches(&stuck, &mut findings);
-        graph.gone(&stuck, &mut findings);
-        graph.cycles(&stuck, &mut findings);
-    } else {
+    let all = in_vain(&graph, waits, &mut findings);
+    let mut is_for_threads = false;
+    if all == 0 {
+        // Other threads may do what these ranks wait for; if they do not, this is why.
+        let of_idle = WaitGraph::new(waits, around, true);
+        is_for_threads = in_vain(&of_idle, waits, &mut findings) > 0;
         graph.missing(&mut findings);
         graph.unmatched(&mut findings);
     }
 
     findings.truncate(FINDINGS_MAX);
-    let waits_for_someone = findings.iter().any(is_for_somebody_at_work);
+    let waits_for_someone = is_for_threads || findings.iter().any(is_for_somebody_at_work);
     let in_mpi = |doing: &Doing| {
         matches!(
             doing,
@@ -66,6 +62,20 @@ pub fn explain(waits: &Hang, around: &Surroundings<'_>) -> Diagnosis {
 
     diagnosis.sentence = sentence::of(&diagnosis, waits);
     diagnosis
+}
+
+/// How many ranks can never go on, by a graph, and why.
+fn in_vain(graph: &WaitGraph<'_>, waits: &Hang, findings: &mut Vec<Finding>) -> u32 {
+    let stuck = deadlock_search::stuck(&graph.nodes);
+    // Pending calls are the first nodes; those behind them are helpers of the graph and no ranks.
+    let all = (0..waits.pending.len()).filter(|at| stuck[*at]).count() as u32;
+    if all > 0 {
+        // The order matters: the first finding becomes the sentence.
+        graph.mismatches(&stuck, findings);
+        graph.gone(&stuck, findings);
+        graph.cycles(&stuck, findings);
+    }
+    all
 }
 
 fn is_for_somebody_at_work(finding: &Finding) -> bool {

@@ -5,10 +5,11 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use invivo_proto::control::hang::{
-    Called, Diagnosis, Doing, Finding, Hang, Link, Operation, Partner, Side, Verdict,
+    Called, CollectiveCall, Diagnosis, Doing, Finding, Hang, Link, MAKING, Operation, Partner,
+    Side, Threads, Verdict,
 };
-use invivo_proto::ids::{CommId, Rank};
-use invivo_proto::mpi::{self, ANY_TAG};
+use invivo_proto::ids::{CommId, Rank, RegionId};
+use invivo_proto::mpi::{self, ANY_TAG, Needs};
 
 /// Ranks that a sentence lists before it only counts.
 const LISTED_MAX: usize = 6;
@@ -35,8 +36,8 @@ fn of_finding(finding: &Finding, waits: &Hang) -> String {
         Finding::Mismatch { calls } => {
             let place = calls.first().map_or(String::new(), |called| {
                 format!(
-                    " as collective {} of {}",
-                    called.collective.ordinal + 1,
+                    " as {} of {}",
+                    place(called.collective),
                     communicator(called.collective.comm)
                 )
             });
@@ -118,10 +119,11 @@ fn waiting(link: &Link) -> String {
     };
 
     format!(
-        "rank {} waits in {}{}{what}",
+        "rank {} waits in {}{}{what}{}",
         link.rank,
         call(region, root),
-        at(link.site.as_deref())
+        at(link.site.as_deref()),
+        beside(link.threads)
     )
 }
 
@@ -141,7 +143,42 @@ fn message(operation: &Operation, to: Option<Rank>) -> String {
     match operation.side {
         Side::Send => format!(" for {whom} to receive its message with {tag}"),
         Side::Recv | Side::Probe => format!(" for a message of {whom} with {tag}"),
+        Side::Collective { region, .. } => format!(" for {}", mpi::name(region)),
+        Side::Window { .. } => match (operation.peer, to) {
+            (Partner::Rank(part), Some(holder)) if part != holder => {
+                format!(" for the window of rank {part}, which rank {holder} has locked")
+            }
+            _ => format!(" for the window of {whom}"),
+        },
         Side::Other => format!(" for {whom}"),
+    }
+}
+
+/// ", while 2 other threads of it are in MPI".
+fn beside(threads: Threads) -> String {
+    let told = |number: u32, where_: &str| match number {
+        0 => None,
+        1 => Some(format!("1 other thread of it is {where_}")),
+        more => Some(format!("{more} other threads of it are {where_}")),
+    };
+    let told = [
+        told(threads.in_mpi, "in MPI"),
+        told(threads.outside, "in its own code"),
+    ];
+    let told: Vec<String> = told.into_iter().flatten().collect();
+    match told.is_empty() {
+        true => String::new(),
+        false => format!(" while {}", told.join(" and ")),
+    }
+}
+
+/// "collective 3", "call 2 on window or file 1", "window or file 4".
+fn place(collective: CollectiveCall) -> String {
+    let number = collective.ordinal + 1;
+    match collective.shared {
+        0 => format!("collective {number}"),
+        MAKING => format!("window or file {number}"),
+        which => format!("call {number} on window or file {which}"),
     }
 }
 
@@ -203,6 +240,12 @@ fn does(doing: Doing, many: bool) -> String {
         Doing::Computing => pick("computes", "compute"),
         Doing::Finished => pick("has finished", "have finished"),
         Doing::Held => pick("is held", "are held"),
+        Doing::InMpi(region) if mpi::needs(region) == Needs::Partners => format!(
+            "{} in {}, for whom is not known",
+            pick("waits", "wait"),
+            mpi::name(region)
+        ),
+        Doing::InMpi(RegionId(0)) => pick("is in MPI", "are in MPI"),
         Doing::InMpi(region) | Doing::Messages(region) => {
             format!("{} in {}", pick("is", "are"), mpi::name(region))
         }

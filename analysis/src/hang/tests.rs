@@ -2,11 +2,14 @@ use super::*;
 use crate::groups::Members;
 use alloc::string::{String, ToString};
 use alloc::vec;
-use invivo_proto::control::hang::{CollectiveCall, Finding, Operation, Partner, Side, Verdict};
+use invivo_proto::control::hang::{
+    CollectiveCall, Finding, Operation, Partner, Side, Threads, Verdict,
+};
 use invivo_proto::ids::{CommId, RegionId};
 use invivo_proto::mpi::{ANY_TAG, FUNCTIONS, peer};
 use proptest::prelude::*;
 
+mod kinds;
 mod tiny;
 
 pub fn region(name: &str) -> RegionId {
@@ -20,6 +23,7 @@ fn collective(name: &str, ordinal: u64, root: i32) -> CollectiveCall {
         ordinal,
         region: region(name),
         root,
+        shared: 0,
     }
 }
 
@@ -28,10 +32,14 @@ fn pending(rank: u32, doing: Doing) -> Pending {
         rank: Rank(rank),
         doing,
         since_ns: 2 * SETTLED_NS,
+        quiet_ns: 2 * SETTLED_NS,
+        threads: Threads::default(),
         any: false,
         operations: Vec::new(),
         more_operations: false,
         passed: [(CommId::WORLD, 0)].into(),
+        passed_shared: [].into(),
+        locked: Vec::new(),
         site: Some("a.c:7".to_string()),
     }
 }
@@ -295,7 +303,8 @@ fn doing() -> impl Strategy<Value = Doing> {
             comm: CommId::WORLD,
             ordinal,
             region: RegionId(9),
-            root: -1
+            root: -1,
+            shared: 0,
         })),
     ]
 }

@@ -1,5 +1,6 @@
 //! Builds the wait-for graph of a job: what each pending call needs, and from which ranks.
 
+mod collectives;
 mod findings;
 
 use super::deadlock_search::Node;
@@ -9,9 +10,10 @@ use crate::groups::Members;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
-use invivo_proto::control::hang::{CollectiveCall, Doing, Hang, Operation, Partner, Pending, Side};
+use invivo_proto::control::hang::{
+    CollectiveCall, Doing, Hang, Operation, Partner, Pending, Side, Threads,
+};
 use invivo_proto::ids::{CommId, Rank};
-use invivo_proto::mpi;
 
 /// Members of a communicator that are written out. Of larger ones a receive from anybody may always
 /// be met.
@@ -25,7 +27,17 @@ pub(super) struct WaitGraph<'a> {
     at: BTreeMap<Rank, usize>,
     finished: BTreeSet<Rank>,
     communicators: BTreeMap<CommId, Communicator>,
+    /// One node for each collective and each part in it: all ranks with that part need the same.
+    collectives: BTreeMap<(CollectiveCall, CollectivePart), usize>,
     pub(super) nodes: Vec<Node>,
+}
+
+/// What one rank needs in a collective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum CollectivePart {
+    Everybody,
+    Root,
+    Somebody,
 }
 
 struct Communicator {
@@ -58,7 +70,13 @@ impl Communicator {
 }
 
 impl<'a> WaitGraph<'a> {
-    pub(super) fn new(waits: &'a Hang, around: &Surroundings<'_>) -> WaitGraph<'a> {
+    /// `are_others_idle` says that threads count as idle that have called MPI and may do so again,
+    /// beside the one that waits.
+    pub(super) fn new(
+        waits: &'a Hang,
+        around: &Surroundings<'_>,
+        are_others_idle: bool,
+    ) -> WaitGraph<'a> {
         let pending = &waits.pending;
         let finished = waits.classes.get(&Doing::Finished);
         let mut graph = WaitGraph {
@@ -73,21 +91,19 @@ impl<'a> WaitGraph<'a> {
                 .map(|class| class.named.iter().copied().collect())
                 .unwrap_or_default(),
             communicators: BTreeMap::new(),
+            collectives: BTreeMap::new(),
             nodes: Vec::new(),
         };
 
         graph.learn(around);
 
-        // One node for each collective and each part in it: all ranks with that part need the same.
-        let mut collectives = BTreeMap::new();
         for one in pending {
-            if let Doing::Collective(collective) = one.doing {
+            for collective in collectives_of(one) {
                 // Two helper nodes lie between calls and collectives: `free` and the one that is
                 // gone.
-                let next = pending.len() + 2 + collectives.len();
-                collectives
-                    .entry((collective, graph.part(collective, one.rank)))
-                    .or_insert(next);
+                let next = pending.len() + 2 + graph.collectives.len();
+                let part = graph.part(collective, one.rank);
+                graph.collectives.entry((collective, part)).or_insert(next);
             }
         }
 
@@ -99,9 +115,13 @@ impl<'a> WaitGraph<'a> {
                 Doing::Messages(_) | Doing::Collective(_) if one.since_ns < SETTLED_NS => {
                     Node::Free
                 }
-                Doing::Collective(collective) => Node::Waits(vec![vec![
-                    collectives[&(collective, graph.part(collective, one.rank))],
-                ]]),
+                // Another thread may do what its rank is waited for.
+                Doing::Messages(_) | Doing::Collective(_) if may_go_on(one) && !are_others_idle => {
+                    Node::Free
+                }
+                Doing::Collective(collective) => {
+                    Node::Waits(vec![vec![graph.collective_node(collective, one.rank)]])
+                }
                 Doing::Messages(_) => graph.messages(n, one),
                 Doing::Finished => Node::Gone,
                 _ => Node::Free,
@@ -110,8 +130,11 @@ impl<'a> WaitGraph<'a> {
         nodes.extend([Node::Free, Node::Gone]);
 
         // The map is ordered by key, the nodes must be in the order of their numbers.
-        let mut in_order: Vec<(usize, (CollectiveCall, CollectivePart))> =
-            collectives.into_iter().map(|(what, n)| (n, what)).collect();
+        let mut in_order: Vec<(usize, (CollectiveCall, CollectivePart))> = graph
+            .collectives
+            .iter()
+            .map(|(what, n)| (*n, *what))
+            .collect();
         in_order.sort_unstable();
         nodes.extend(
             in_order
@@ -126,10 +149,7 @@ impl<'a> WaitGraph<'a> {
     fn learn(&mut self, around: &Surroundings<'_>) {
         for one in &self.waits.pending {
             let of_calls = one.operations.iter().map(|operation| operation.comm);
-            let of_collective = match one.doing {
-                Doing::Collective(collective) => Some(collective.comm),
-                _ => None,
-            };
+            let of_collective = collectives_of(one).map(|collective| collective.comm);
             for comm in of_calls.chain(of_collective) {
                 self.communicators.entry(comm).or_insert_with(|| {
                     let is_world = comm == CommId::WORLD;
@@ -207,6 +227,13 @@ impl<'a> WaitGraph<'a> {
         };
 
         match (operation.side, operation.peer) {
+            (Side::Collective { .. }, _) => match operation.collective() {
+                Some(collective) => vec![self.collective_node(collective, one.rank)],
+                None => free,
+            },
+            (Side::Window { shared }, Partner::Rank(part)) => {
+                self.window(one, (operation.comm, shared, part))
+            }
             // Nothing is known of the other side: to claim a deadlock here would be a guess.
             (Side::Other, _) | (_, Partner::Nobody | Partner::Unknown) => free,
             (_, Partner::Rank(rank)) => vec![of(rank)],
@@ -227,71 +254,38 @@ impl<'a> WaitGraph<'a> {
         }
     }
 
-    /// What a rank's part in a collective is.
-    fn part(&self, collective: CollectiveCall, rank: Rank) -> CollectivePart {
-        let is_root = self.communicators[&collective.comm].rank(collective.root) == Some(rank);
-        match (shape(collective), is_root) {
-            (CollectiveShape::AllToAll, _) | (CollectiveShape::AllToOne, true) => {
-                CollectivePart::Everybody
-            }
-            (CollectiveShape::OneToAll, false) => CollectivePart::Root,
-            (CollectiveShape::OneToAll, true)
-            | (CollectiveShape::AllToOne, false)
-            | (CollectiveShape::Chain, _) => CollectivePart::Somebody,
-        }
+    /// Ranks that have locked a part of a window which this rank needs. Those that wait for the
+    /// same part may have it in name alone: libraries may put off a lock until it matters.
+    fn holders(&self, one: &Pending, part: (CommId, u32, Rank)) -> impl Iterator<Item = &Pending> {
+        let waits_too = move |holder: &Pending| {
+            holder.operations.iter().any(|operation| {
+                operation.waited
+                    && matches!(operation.side, Side::Window { shared } if shared == part.1)
+                    && (operation.comm, operation.peer) == (part.0, Partner::Rank(part.2))
+            })
+        };
+        let me = one.rank;
+        self.waits.pending.iter().filter(move |holder| {
+            holder.rank != me && holder.locked.contains(&part) && !waits_too(holder)
+        })
     }
 
-    /// What a part in a collective needs of those who have not come.
-    fn collective(&self, collective: CollectiveCall, part: CollectivePart) -> Node {
-        let comm = &self.communicators[&collective.comm];
-        let free = vec![self.free()];
-        if let (CollectivePart::Root, Some(root)) = (part, comm.rank(collective.root))
-            && let Some(node) = self.lacks(collective, root)
-        {
-            return Node::Waits(vec![vec![node]]);
+    /// Whoever has locked this part of a window, or its rank, without which a library may do
+    /// nothing to it.
+    fn window(&self, one: &Pending, part: (CommId, u32, Rank)) -> Vec<usize> {
+        let whose = self.at.get(&part.2);
+        let is_in_mpi = whose.is_some_and(|&at| {
+            !matches!(
+                self.waits.pending[at].doing,
+                Doing::Computing | Doing::Starting | Doing::Held
+            )
+        });
+        let holders = self.holders(one, part).map(|holder| self.node(holder.rank));
+        let mut targets: Vec<usize> = holders.collect();
+        if targets.is_empty() || !is_in_mpi {
+            targets.push(self.free());
         }
-
-        // An AND: each rank that has not come is a need of its own.
-        if part == CollectivePart::Everybody {
-            let told = self
-                .waits
-                .pending
-                .iter()
-                .map(|one| one.rank)
-                .chain(self.finished.iter().copied());
-            let lacking = told
-                .filter(|&rank| comm.has(rank))
-                .filter_map(|rank| self.lacks(collective, rank));
-            return Node::Waits(lacking.map(|node| vec![node]).collect());
-        }
-
-        // A rank that is still in the call needs at least one of those who have not come; nobody
-        // knows which. Where all have come it is on its way.
-        let members = comm.members.iter().flatten();
-        let lacking: Vec<usize> = members
-            .filter_map(|&rank| self.lacks(collective, rank))
-            .collect();
-        let unknown = lacking.is_empty();
-        Node::Waits(vec![if unknown { free } else { lacking }])
-    }
-
-    /// The node of a rank that a collective lacks, or nothing where it has come.
-    fn lacks(&self, collective: CollectiveCall, rank: Rank) -> Option<usize> {
-        match self.at.get(&rank) {
-            Some(&at) => match has_come(collective, &self.waits.pending[at]) {
-                Some(true) => None,
-                Some(false) => Some(at),
-                // Its position in this communicator is unknown, so it may have passed the call.
-                None => Some(self.free()),
-            },
-            // Out of a rooted one it may have gone long ago.
-            None if self.finished.contains(&rank)
-                && shape(collective) != CollectiveShape::AllToAll =>
-            {
-                Some(self.free())
-            }
-            None => Some(self.node(rank)),
-        }
+        targets
     }
 
     /// Members of a communicator with a fully reported call.
@@ -304,44 +298,23 @@ impl<'a> WaitGraph<'a> {
     }
 }
 
-/// The dependencies between the ranks of a collective.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum CollectiveShape {
-    OneToAll,
-    AllToOne,
-    AllToAll,
-    /// Each rank needs some of those before it.
-    Chain,
+/// The collectives that a call waits for.
+fn collectives_of(one: &Pending) -> impl Iterator<Item = CollectiveCall> {
+    let called = match one.doing {
+        Doing::Collective(collective) => Some(collective),
+        _ => None,
+    };
+    let begun = one.operations.iter().filter(|operation| operation.waited);
+    let begun = begun.filter_map(Operation::collective);
+    called.into_iter().chain(begun)
 }
 
-/// What one rank needs in a collective.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum CollectivePart {
-    Everybody,
-    Root,
-    Somebody,
-}
-
-fn shape(collective: CollectiveCall) -> CollectiveShape {
-    let name = mpi::name(collective.region);
-    // Large-count variants of MPI-4 synchronise like their originals.
-    match name.strip_suffix("_c").unwrap_or(name) {
-        "MPI_Bcast" | "MPI_Scatter" | "MPI_Scatterv" => CollectiveShape::OneToAll,
-        "MPI_Gather" | "MPI_Gatherv" | "MPI_Reduce" => CollectiveShape::AllToOne,
-        "MPI_Scan" | "MPI_Exscan" => CollectiveShape::Chain,
-        _ => CollectiveShape::AllToAll,
-    }
-}
-
-/// Whether a rank has come to a collective, or been there; nothing where that is not known.
-fn has_come(collective: CollectiveCall, one: &Pending) -> Option<bool> {
-    if one.doing == Doing::Collective(collective) {
-        return Some(true);
-    }
-    match one.passed.get(&collective.comm) {
-        Some(&next) => Some(next > collective.ordinal),
-        // From some collectives ranks leave before others come; from those of all to all nobody
-        // does.
-        None => (shape(collective) == CollectiveShape::AllToAll).then_some(false),
-    }
+/// Whether another thread of the rank may call MPI while this one waits.
+fn may_go_on(one: &Pending) -> bool {
+    let Threads {
+        in_mpi,
+        outside,
+        may_go_on,
+    } = one.threads;
+    may_go_on && in_mpi.saturating_add(outside) > 0
 }

@@ -64,7 +64,7 @@ pub fn make_world(info: Handle) -> bool {
 /// Prepares for a session beside a world, whatever the level of either: its threads may be in MPI
 /// while others are, which the world's level does not say.
 pub fn beside_the_world() {
-    process::MULTIPLE.store(true, Ordering::Relaxed);
+    process::set_multiple(true);
 }
 
 /// Counts a session that was opened.

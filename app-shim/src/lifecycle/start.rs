@@ -49,7 +49,7 @@ pub fn start(region: u16, begin: u64) {
         process::MAIN_THREAD.store(libc::gettid(), Ordering::Relaxed);
     }
     process::THREAD_LEVEL.store(level, Ordering::Relaxed);
-    process::MULTIPLE.store(level >= THREAD_MULTIPLE, Ordering::Relaxed);
+    process::set_multiple(level >= THREAD_MULTIPLE);
 
     welcome(page, tool);
     thread_location::start();

@@ -16,6 +16,7 @@ use crate::family::*;
 use crate::track::communicators;
 use crate::track::requests::{self, Posted};
 use core::ffi::c_int;
+use invivo_proto::handles::Nth;
 use invivo_proto::ids::CommLocal;
 use invivo_proto::mpi::ANY_TAG;
 use invivo_proto::record::{RecordKind, Words};
@@ -117,6 +118,7 @@ impl Call {
             posted: self.begin_ticks(),
             persistent,
             active: !persistent,
+            nth: Nth::default(),
         };
         requests::insert(request, posted);
     }

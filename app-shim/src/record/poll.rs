@@ -17,6 +17,8 @@ impl Location {
             add(&self.status.overhead_samples, 1);
         }
         self.until_poll = POLLED_CALLS;
+        // Whoever looks from outside sees by both whether the thread goes on.
+        add(&self.status.polls, 1);
         self.update_frequency();
         poll(self);
     }

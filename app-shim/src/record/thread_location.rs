@@ -93,6 +93,9 @@ fn new(page: &'static Page, tid: i32) -> *mut Location {
     // A status page without a thread's id is one that nobody uses: readers look at this first.
     status.tid.store(tid as u32, Ordering::Release);
     let location = Box::new(Location::new(index as u16, tid, &page.control, status));
+    // It stays where it is.
+    let progress_at = core::ptr::from_ref(&location.until_poll) as u64;
+    status.progress_at.store(progress_at, Ordering::Release);
     Box::into_raw(location)
 }
 

@@ -53,6 +53,14 @@ pub fn next_ordinal(comm: Comm) -> (u64, CommLocal) {
     })
 }
 
+/// The number of the next window or file of `comm`, counted from 1, and the communicator's own.
+pub fn count_shared(comm: Comm) -> (u32, CommLocal) {
+    of(comm, |known| {
+        known.shared = known.shared.saturating_add(1);
+        (known.shared, CommLocal(known.local))
+    })
+}
+
 /// An integer that a function of MPI gives of a communicator; 0 where it fails.
 pub fn ask(function: unsafe fn(Comm, *mut c_int) -> c_int, comm: Comm) -> i32 {
     let mut value: c_int = 0;
@@ -90,6 +98,7 @@ pub fn register_as(comm: Comm, local: u32, foreign: bool) -> Known {
         packed: 0,
         ordinal: 0,
         made: 0,
+        shared: 0,
     };
     replace(comm, known);
     known
@@ -102,6 +111,7 @@ pub fn register_like(comm: Comm, parent: &Known) -> Known {
         ordinal: 0,
         packed: 0,
         made: 0,
+        shared: 0,
         ..*parent
     };
     replace(comm, known);

@@ -5,6 +5,7 @@
 
 use super::shared_table::{SharedTable, publish};
 use crate::family::{Message, Request};
+use invivo_proto::handles::Nth;
 pub use invivo_proto::handles::Posted;
 use invivo_proto::ids::RegionId;
 use invivo_proto::record::Words;
@@ -55,8 +56,19 @@ fn insert_shared(
         posted,
         persistent,
         active: !persistent,
+        nth: Nth::default(),
     };
     REQUESTS.locked(|table| table.insert(request.bits(), posted));
+}
+
+/// Notes which collective of its communicator a request is that was just remembered.
+#[inline(never)]
+pub fn is_nth(request: Request, number: u32) {
+    REQUESTS.with(|table| {
+        if let Some(posted) = table.get(request.bits()) {
+            posted.nth = Nth::new(number);
+        }
+    });
 }
 
 /// Starts a persistent request, by a call of `region`, under whose name its bytes move.

@@ -173,7 +173,7 @@ wrap!(160, MPI_Exscan_init, PMPI_Exscan_init, (sendbuf: *const c_void, recvbuf: 
 wrap!(161, MPI_Exscan_init_c, PMPI_Exscan_init_c, (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: Datatype, op: Handle, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, count.into(), datatype); let bytes_in = call.bytes(recvbuf, count.into(), datatype); call.coll_init(comm, None, bytes_out, bytes_in, request); } });
 wrap!(162, MPI_Fetch_and_op, PMPI_Fetch_and_op, (origin_addr: *const c_void, result_addr: *mut c_void, datatype: Datatype, target_rank: c_int, target_disp: i64, op: Handle, win: Handle), |call| {  }, |result| { if result == 0 && call.recorded() { let bytes = call.bytes(result_addr, 1, datatype); call.one_sided(target_rank, win, bytes, bytes); } });
 wrap!(163, MPI_File_call_errhandler, PMPI_File_call_errhandler, (fh: File, errorcode: c_int), |call| {  }, |result| {  });
-wrap!(164, MPI_File_close, PMPI_File_close, (fh: *mut File), |call| {  }, |result| {  });
+wrap!(164, MPI_File_close, PMPI_File_close, (fh: *mut File), |call| { let known = call.file_leaving(fh); }, |result| { if result != 0 { call.shared_stays(known); } });
 wrap!(165, MPI_File_create_errhandler, PMPI_File_create_errhandler, (file_errhandler_fn: *const c_void, errhandler: *mut Handle), |call| {  }, |result| {  });
 wrap!(166, MPI_File_delete, PMPI_File_delete, (filename: *const c_char, info: Handle), |call| {  }, |result| {  });
 wrap!(167, MPI_File_get_amode, PMPI_File_get_amode, (fh: File, amode: *mut c_int), |call| {  }, |result| {  });
@@ -218,73 +218,73 @@ wrap!(196, MPI_File_iwrite_c, PMPI_File_iwrite_c, (fh: File, buf: *const c_void,
 wrap!(197, MPI_File_iwrite_shared, PMPI_File_iwrite_shared, (fh: File, buf: *const c_void, count: c_int, datatype: Datatype, request: *mut Request), |call| {  }, |result| { if result == 0 && call.recorded() { let bytes = call.bytes(buf, count.into(), datatype); call.file(false, bytes); } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(198, MPI_File_iwrite_shared_c, PMPI_File_iwrite_shared_c, (fh: File, buf: *const c_void, count: i64, datatype: Datatype, request: *mut Request), |call| {  }, |result| { if result == 0 && call.recorded() { let bytes = call.bytes(buf, count.into(), datatype); call.file(false, bytes); } });
-wrap!(199, MPI_File_open, PMPI_File_open, (comm: Comm, filename: *const c_char, amode: c_int, info: Handle, fh: *mut File), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
-wrap!(200, MPI_File_preallocate, PMPI_File_preallocate, (fh: File, size: i64), |call| {  }, |result| {  });
+wrap!(199, MPI_File_open, PMPI_File_open, (comm: Comm, filename: *const c_char, amode: c_int, info: Handle, fh: *mut File), |call| { call.needs_everybody(comm);  }, |result| { if result == 0 { call.file_new(comm, fh); } });
+wrap!(200, MPI_File_preallocate, PMPI_File_preallocate, (fh: File, size: i64), |call| { call.needs_file(fh);  }, |result| { if result == 0 { call.file_called(fh); } });
 wrap!(201, MPI_File_read, PMPI_File_read, (fh: File, buf: *mut c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(true, (*status).bytes()); } });
-wrap!(202, MPI_File_read_all, PMPI_File_read_all, (fh: File, buf: *mut c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(true, (*status).bytes()); } });
-wrap!(203, MPI_File_read_all_begin, PMPI_File_read_all_begin, (fh: File, buf: *mut c_void, count: c_int, datatype: Datatype), |call| {  }, |result| {  });
+wrap!(202, MPI_File_read_all, PMPI_File_read_all, (fh: File, buf: *mut c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| { call.needs_file(fh); let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 { call.file_called(fh); if call.recorded() { call.file(true, (*status).bytes()); } } });
+wrap!(203, MPI_File_read_all_begin, PMPI_File_read_all_begin, (fh: File, buf: *mut c_void, count: c_int, datatype: Datatype), |call| { call.needs_file(fh);  }, |result| { if result == 0 { call.file_called(fh); } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
-wrap!(204, MPI_File_read_all_begin_c, PMPI_File_read_all_begin_c, (fh: File, buf: *mut c_void, count: i64, datatype: Datatype), |call| {  }, |result| {  });
+wrap!(204, MPI_File_read_all_begin_c, PMPI_File_read_all_begin_c, (fh: File, buf: *mut c_void, count: i64, datatype: Datatype), |call| { call.needs_file(fh);  }, |result| { if result == 0 { call.file_called(fh); } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
-wrap!(205, MPI_File_read_all_c, PMPI_File_read_all_c, (fh: File, buf: *mut c_void, count: i64, datatype: Datatype, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(true, (*status).bytes()); } });
-wrap!(206, MPI_File_read_all_end, PMPI_File_read_all_end, (fh: File, buf: *mut c_void, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(true, (*status).bytes()); } });
+wrap!(205, MPI_File_read_all_c, PMPI_File_read_all_c, (fh: File, buf: *mut c_void, count: i64, datatype: Datatype, status: *mut Status), |call| { call.needs_file(fh); let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 { call.file_called(fh); if call.recorded() { call.file(true, (*status).bytes()); } } });
+wrap!(206, MPI_File_read_all_end, PMPI_File_read_all_end, (fh: File, buf: *mut c_void, status: *mut Status), |call| { call.needs_file(fh); let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 { call.file_called(fh); if call.recorded() { call.file(true, (*status).bytes()); } } });
 wrap!(207, MPI_File_read_at, PMPI_File_read_at, (fh: File, offset: i64, buf: *mut c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(true, (*status).bytes()); } });
-wrap!(208, MPI_File_read_at_all, PMPI_File_read_at_all, (fh: File, offset: i64, buf: *mut c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(true, (*status).bytes()); } });
-wrap!(209, MPI_File_read_at_all_begin, PMPI_File_read_at_all_begin, (fh: File, offset: i64, buf: *mut c_void, count: c_int, datatype: Datatype), |call| {  }, |result| {  });
+wrap!(208, MPI_File_read_at_all, PMPI_File_read_at_all, (fh: File, offset: i64, buf: *mut c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| { call.needs_file(fh); let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 { call.file_called(fh); if call.recorded() { call.file(true, (*status).bytes()); } } });
+wrap!(209, MPI_File_read_at_all_begin, PMPI_File_read_at_all_begin, (fh: File, offset: i64, buf: *mut c_void, count: c_int, datatype: Datatype), |call| { call.needs_file(fh);  }, |result| { if result == 0 { call.file_called(fh); } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
-wrap!(210, MPI_File_read_at_all_begin_c, PMPI_File_read_at_all_begin_c, (fh: File, offset: i64, buf: *mut c_void, count: i64, datatype: Datatype), |call| {  }, |result| {  });
+wrap!(210, MPI_File_read_at_all_begin_c, PMPI_File_read_at_all_begin_c, (fh: File, offset: i64, buf: *mut c_void, count: i64, datatype: Datatype), |call| { call.needs_file(fh);  }, |result| { if result == 0 { call.file_called(fh); } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
-wrap!(211, MPI_File_read_at_all_c, PMPI_File_read_at_all_c, (fh: File, offset: i64, buf: *mut c_void, count: i64, datatype: Datatype, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(true, (*status).bytes()); } });
-wrap!(212, MPI_File_read_at_all_end, PMPI_File_read_at_all_end, (fh: File, buf: *mut c_void, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(true, (*status).bytes()); } });
+wrap!(211, MPI_File_read_at_all_c, PMPI_File_read_at_all_c, (fh: File, offset: i64, buf: *mut c_void, count: i64, datatype: Datatype, status: *mut Status), |call| { call.needs_file(fh); let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 { call.file_called(fh); if call.recorded() { call.file(true, (*status).bytes()); } } });
+wrap!(212, MPI_File_read_at_all_end, PMPI_File_read_at_all_end, (fh: File, buf: *mut c_void, status: *mut Status), |call| { call.needs_file(fh); let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 { call.file_called(fh); if call.recorded() { call.file(true, (*status).bytes()); } } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(213, MPI_File_read_at_c, PMPI_File_read_at_c, (fh: File, offset: i64, buf: *mut c_void, count: i64, datatype: Datatype, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(true, (*status).bytes()); } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(214, MPI_File_read_c, PMPI_File_read_c, (fh: File, buf: *mut c_void, count: i64, datatype: Datatype, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(true, (*status).bytes()); } });
-wrap!(215, MPI_File_read_ordered, PMPI_File_read_ordered, (fh: File, buf: *mut c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(true, (*status).bytes()); } });
-wrap!(216, MPI_File_read_ordered_begin, PMPI_File_read_ordered_begin, (fh: File, buf: *mut c_void, count: c_int, datatype: Datatype), |call| {  }, |result| {  });
+wrap!(215, MPI_File_read_ordered, PMPI_File_read_ordered, (fh: File, buf: *mut c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| { call.needs_file(fh); let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 { call.file_called(fh); if call.recorded() { call.file(true, (*status).bytes()); } } });
+wrap!(216, MPI_File_read_ordered_begin, PMPI_File_read_ordered_begin, (fh: File, buf: *mut c_void, count: c_int, datatype: Datatype), |call| { call.needs_file(fh);  }, |result| { if result == 0 { call.file_called(fh); } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
-wrap!(217, MPI_File_read_ordered_begin_c, PMPI_File_read_ordered_begin_c, (fh: File, buf: *mut c_void, count: i64, datatype: Datatype), |call| {  }, |result| {  });
+wrap!(217, MPI_File_read_ordered_begin_c, PMPI_File_read_ordered_begin_c, (fh: File, buf: *mut c_void, count: i64, datatype: Datatype), |call| { call.needs_file(fh);  }, |result| { if result == 0 { call.file_called(fh); } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
-wrap!(218, MPI_File_read_ordered_c, PMPI_File_read_ordered_c, (fh: File, buf: *mut c_void, count: i64, datatype: Datatype, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(true, (*status).bytes()); } });
-wrap!(219, MPI_File_read_ordered_end, PMPI_File_read_ordered_end, (fh: File, buf: *mut c_void, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(true, (*status).bytes()); } });
+wrap!(218, MPI_File_read_ordered_c, PMPI_File_read_ordered_c, (fh: File, buf: *mut c_void, count: i64, datatype: Datatype, status: *mut Status), |call| { call.needs_file(fh); let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 { call.file_called(fh); if call.recorded() { call.file(true, (*status).bytes()); } } });
+wrap!(219, MPI_File_read_ordered_end, PMPI_File_read_ordered_end, (fh: File, buf: *mut c_void, status: *mut Status), |call| { call.needs_file(fh); let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 { call.file_called(fh); if call.recorded() { call.file(true, (*status).bytes()); } } });
 wrap!(220, MPI_File_read_shared, PMPI_File_read_shared, (fh: File, buf: *mut c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(true, (*status).bytes()); } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(221, MPI_File_read_shared_c, PMPI_File_read_shared_c, (fh: File, buf: *mut c_void, count: i64, datatype: Datatype, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(true, (*status).bytes()); } });
 wrap!(222, MPI_File_seek, PMPI_File_seek, (fh: File, offset: i64, whence: c_int), |call| {  }, |result| {  });
 wrap!(223, MPI_File_seek_shared, PMPI_File_seek_shared, (fh: File, offset: i64, whence: c_int), |call| {  }, |result| {  });
-wrap!(224, MPI_File_set_atomicity, PMPI_File_set_atomicity, (fh: File, flag: c_int), |call| {  }, |result| {  });
+wrap!(224, MPI_File_set_atomicity, PMPI_File_set_atomicity, (fh: File, flag: c_int), |call| { call.needs_file(fh);  }, |result| { if result == 0 { call.file_called(fh); } });
 wrap!(225, MPI_File_set_errhandler, PMPI_File_set_errhandler, (file: File, errhandler: Handle), |call| {  }, |result| {  });
 wrap!(226, MPI_File_set_info, PMPI_File_set_info, (fh: File, info: Handle), |call| {  }, |result| {  });
-wrap!(227, MPI_File_set_size, PMPI_File_set_size, (fh: File, size: i64), |call| {  }, |result| {  });
-wrap!(228, MPI_File_set_view, PMPI_File_set_view, (fh: File, disp: i64, etype: Datatype, filetype: Datatype, datarep: *const c_char, info: Handle), |call| {  }, |result| {  });
-wrap!(229, MPI_File_sync, PMPI_File_sync, (fh: File), |call| {  }, |result| {  });
+wrap!(227, MPI_File_set_size, PMPI_File_set_size, (fh: File, size: i64), |call| { call.needs_file(fh);  }, |result| { if result == 0 { call.file_called(fh); } });
+wrap!(228, MPI_File_set_view, PMPI_File_set_view, (fh: File, disp: i64, etype: Datatype, filetype: Datatype, datarep: *const c_char, info: Handle), |call| { call.needs_file(fh);  }, |result| { if result == 0 { call.file_called(fh); } });
+wrap!(229, MPI_File_sync, PMPI_File_sync, (fh: File), |call| { call.needs_file(fh);  }, |result| { if result == 0 { call.file_called(fh); } });
 wrap!(230, MPI_File_write, PMPI_File_write, (fh: File, buf: *const c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(false, (*status).bytes()); } });
-wrap!(231, MPI_File_write_all, PMPI_File_write_all, (fh: File, buf: *const c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(false, (*status).bytes()); } });
-wrap!(232, MPI_File_write_all_begin, PMPI_File_write_all_begin, (fh: File, buf: *const c_void, count: c_int, datatype: Datatype), |call| {  }, |result| {  });
+wrap!(231, MPI_File_write_all, PMPI_File_write_all, (fh: File, buf: *const c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| { call.needs_file(fh); let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 { call.file_called(fh); if call.recorded() { call.file(false, (*status).bytes()); } } });
+wrap!(232, MPI_File_write_all_begin, PMPI_File_write_all_begin, (fh: File, buf: *const c_void, count: c_int, datatype: Datatype), |call| { call.needs_file(fh);  }, |result| { if result == 0 { call.file_called(fh); } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
-wrap!(233, MPI_File_write_all_begin_c, PMPI_File_write_all_begin_c, (fh: File, buf: *const c_void, count: i64, datatype: Datatype), |call| {  }, |result| {  });
+wrap!(233, MPI_File_write_all_begin_c, PMPI_File_write_all_begin_c, (fh: File, buf: *const c_void, count: i64, datatype: Datatype), |call| { call.needs_file(fh);  }, |result| { if result == 0 { call.file_called(fh); } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
-wrap!(234, MPI_File_write_all_c, PMPI_File_write_all_c, (fh: File, buf: *const c_void, count: i64, datatype: Datatype, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(false, (*status).bytes()); } });
-wrap!(235, MPI_File_write_all_end, PMPI_File_write_all_end, (fh: File, buf: *const c_void, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(false, (*status).bytes()); } });
+wrap!(234, MPI_File_write_all_c, PMPI_File_write_all_c, (fh: File, buf: *const c_void, count: i64, datatype: Datatype, status: *mut Status), |call| { call.needs_file(fh); let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 { call.file_called(fh); if call.recorded() { call.file(false, (*status).bytes()); } } });
+wrap!(235, MPI_File_write_all_end, PMPI_File_write_all_end, (fh: File, buf: *const c_void, status: *mut Status), |call| { call.needs_file(fh); let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 { call.file_called(fh); if call.recorded() { call.file(false, (*status).bytes()); } } });
 wrap!(236, MPI_File_write_at, PMPI_File_write_at, (fh: File, offset: i64, buf: *const c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(false, (*status).bytes()); } });
-wrap!(237, MPI_File_write_at_all, PMPI_File_write_at_all, (fh: File, offset: i64, buf: *const c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(false, (*status).bytes()); } });
-wrap!(238, MPI_File_write_at_all_begin, PMPI_File_write_at_all_begin, (fh: File, offset: i64, buf: *const c_void, count: c_int, datatype: Datatype), |call| {  }, |result| {  });
+wrap!(237, MPI_File_write_at_all, PMPI_File_write_at_all, (fh: File, offset: i64, buf: *const c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| { call.needs_file(fh); let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 { call.file_called(fh); if call.recorded() { call.file(false, (*status).bytes()); } } });
+wrap!(238, MPI_File_write_at_all_begin, PMPI_File_write_at_all_begin, (fh: File, offset: i64, buf: *const c_void, count: c_int, datatype: Datatype), |call| { call.needs_file(fh);  }, |result| { if result == 0 { call.file_called(fh); } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
-wrap!(239, MPI_File_write_at_all_begin_c, PMPI_File_write_at_all_begin_c, (fh: File, offset: i64, buf: *const c_void, count: i64, datatype: Datatype), |call| {  }, |result| {  });
+wrap!(239, MPI_File_write_at_all_begin_c, PMPI_File_write_at_all_begin_c, (fh: File, offset: i64, buf: *const c_void, count: i64, datatype: Datatype), |call| { call.needs_file(fh);  }, |result| { if result == 0 { call.file_called(fh); } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
-wrap!(240, MPI_File_write_at_all_c, PMPI_File_write_at_all_c, (fh: File, offset: i64, buf: *const c_void, count: i64, datatype: Datatype, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(false, (*status).bytes()); } });
-wrap!(241, MPI_File_write_at_all_end, PMPI_File_write_at_all_end, (fh: File, buf: *const c_void, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(false, (*status).bytes()); } });
+wrap!(240, MPI_File_write_at_all_c, PMPI_File_write_at_all_c, (fh: File, offset: i64, buf: *const c_void, count: i64, datatype: Datatype, status: *mut Status), |call| { call.needs_file(fh); let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 { call.file_called(fh); if call.recorded() { call.file(false, (*status).bytes()); } } });
+wrap!(241, MPI_File_write_at_all_end, PMPI_File_write_at_all_end, (fh: File, buf: *const c_void, status: *mut Status), |call| { call.needs_file(fh); let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 { call.file_called(fh); if call.recorded() { call.file(false, (*status).bytes()); } } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(242, MPI_File_write_at_c, PMPI_File_write_at_c, (fh: File, offset: i64, buf: *const c_void, count: i64, datatype: Datatype, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(false, (*status).bytes()); } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(243, MPI_File_write_c, PMPI_File_write_c, (fh: File, buf: *const c_void, count: i64, datatype: Datatype, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(false, (*status).bytes()); } });
-wrap!(244, MPI_File_write_ordered, PMPI_File_write_ordered, (fh: File, buf: *const c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(false, (*status).bytes()); } });
-wrap!(245, MPI_File_write_ordered_begin, PMPI_File_write_ordered_begin, (fh: File, buf: *const c_void, count: c_int, datatype: Datatype), |call| {  }, |result| {  });
+wrap!(244, MPI_File_write_ordered, PMPI_File_write_ordered, (fh: File, buf: *const c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| { call.needs_file(fh); let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 { call.file_called(fh); if call.recorded() { call.file(false, (*status).bytes()); } } });
+wrap!(245, MPI_File_write_ordered_begin, PMPI_File_write_ordered_begin, (fh: File, buf: *const c_void, count: c_int, datatype: Datatype), |call| { call.needs_file(fh);  }, |result| { if result == 0 { call.file_called(fh); } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
-wrap!(246, MPI_File_write_ordered_begin_c, PMPI_File_write_ordered_begin_c, (fh: File, buf: *const c_void, count: i64, datatype: Datatype), |call| {  }, |result| {  });
+wrap!(246, MPI_File_write_ordered_begin_c, PMPI_File_write_ordered_begin_c, (fh: File, buf: *const c_void, count: i64, datatype: Datatype), |call| { call.needs_file(fh);  }, |result| { if result == 0 { call.file_called(fh); } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
-wrap!(247, MPI_File_write_ordered_c, PMPI_File_write_ordered_c, (fh: File, buf: *const c_void, count: i64, datatype: Datatype, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(false, (*status).bytes()); } });
-wrap!(248, MPI_File_write_ordered_end, PMPI_File_write_ordered_end, (fh: File, buf: *const c_void, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(false, (*status).bytes()); } });
+wrap!(247, MPI_File_write_ordered_c, PMPI_File_write_ordered_c, (fh: File, buf: *const c_void, count: i64, datatype: Datatype, status: *mut Status), |call| { call.needs_file(fh); let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 { call.file_called(fh); if call.recorded() { call.file(false, (*status).bytes()); } } });
+wrap!(248, MPI_File_write_ordered_end, PMPI_File_write_ordered_end, (fh: File, buf: *const c_void, status: *mut Status), |call| { call.needs_file(fh); let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 { call.file_called(fh); if call.recorded() { call.file(false, (*status).bytes()); } } });
 wrap!(249, MPI_File_write_shared, PMPI_File_write_shared, (fh: File, buf: *const c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(false, (*status).bytes()); } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(250, MPI_File_write_shared_c, PMPI_File_write_shared_c, (fh: File, buf: *const c_void, count: i64, datatype: Datatype, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.file(false, (*status).bytes()); } });
@@ -624,41 +624,41 @@ wrap!(555, MPI_Unpack_external, PMPI_Unpack_external, (datarep: *const c_char, i
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(556, MPI_Unpack_external_c, PMPI_Unpack_external_c, (datarep: *const c_char, inbuf: *const c_void, insize: i64, position: *mut i64, outbuf: *mut c_void, outcount: i64, datatype: Datatype), |call| {  }, |result| {  });
 wrap!(557, MPI_Unpublish_name, PMPI_Unpublish_name, (service_name: *const c_char, info: Handle, port_name: *const c_char), |call| {  }, |result| {  });
-wrap!(558, MPI_Win_allocate, PMPI_Win_allocate, (size: i64, disp_unit: c_int, info: Handle, comm: Comm, baseptr: *mut c_void, win: *mut Handle), |call| {  }, |result| { if result == 0 { call.win_new(comm, win); } });
+wrap!(558, MPI_Win_allocate, PMPI_Win_allocate, (size: i64, disp_unit: c_int, info: Handle, comm: Comm, baseptr: *mut c_void, win: *mut Handle), |call| { call.needs_everybody(comm);  }, |result| { if result == 0 { call.win_new(comm, win); } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
-wrap!(559, MPI_Win_allocate_c, PMPI_Win_allocate_c, (size: i64, disp_unit: i64, info: Handle, comm: Comm, baseptr: *mut c_void, win: *mut Handle), |call| {  }, |result| { if result == 0 { call.win_new(comm, win); } });
-wrap!(560, MPI_Win_allocate_shared, PMPI_Win_allocate_shared, (size: i64, disp_unit: c_int, info: Handle, comm: Comm, baseptr: *mut c_void, win: *mut Handle), |call| {  }, |result| { if result == 0 { call.win_new(comm, win); } });
+wrap!(559, MPI_Win_allocate_c, PMPI_Win_allocate_c, (size: i64, disp_unit: i64, info: Handle, comm: Comm, baseptr: *mut c_void, win: *mut Handle), |call| { call.needs_everybody(comm);  }, |result| { if result == 0 { call.win_new(comm, win); } });
+wrap!(560, MPI_Win_allocate_shared, PMPI_Win_allocate_shared, (size: i64, disp_unit: c_int, info: Handle, comm: Comm, baseptr: *mut c_void, win: *mut Handle), |call| { call.needs_everybody(comm);  }, |result| { if result == 0 { call.win_new(comm, win); } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
-wrap!(561, MPI_Win_allocate_shared_c, PMPI_Win_allocate_shared_c, (size: i64, disp_unit: i64, info: Handle, comm: Comm, baseptr: *mut c_void, win: *mut Handle), |call| {  }, |result| { if result == 0 { call.win_new(comm, win); } });
+wrap!(561, MPI_Win_allocate_shared_c, PMPI_Win_allocate_shared_c, (size: i64, disp_unit: i64, info: Handle, comm: Comm, baseptr: *mut c_void, win: *mut Handle), |call| { call.needs_everybody(comm);  }, |result| { if result == 0 { call.win_new(comm, win); } });
 wrap!(562, MPI_Win_attach, PMPI_Win_attach, (win: Handle, base: *mut c_void, size: i64), |call| {  }, |result| {  });
 wrap!(563, MPI_Win_call_errhandler, PMPI_Win_call_errhandler, (win: Handle, errorcode: c_int), |call| {  }, |result| {  });
-wrap!(564, MPI_Win_complete, PMPI_Win_complete, (win: Handle), |call| {  }, |result| {  });
-wrap!(565, MPI_Win_create, PMPI_Win_create, (base: *mut c_void, size: i64, disp_unit: c_int, info: Handle, comm: Comm, win: *mut Handle), |call| {  }, |result| { if result == 0 { call.win_new(comm, win); } });
+wrap!(564, MPI_Win_complete, PMPI_Win_complete, (win: Handle), |call| { call.needs_window(win);  }, |result| {  });
+wrap!(565, MPI_Win_create, PMPI_Win_create, (base: *mut c_void, size: i64, disp_unit: c_int, info: Handle, comm: Comm, win: *mut Handle), |call| { call.needs_everybody(comm);  }, |result| { if result == 0 { call.win_new(comm, win); } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
-wrap!(566, MPI_Win_create_c, PMPI_Win_create_c, (base: *mut c_void, size: i64, disp_unit: i64, info: Handle, comm: Comm, win: *mut Handle), |call| {  }, |result| { if result == 0 { call.win_new(comm, win); } });
-wrap!(567, MPI_Win_create_dynamic, PMPI_Win_create_dynamic, (info: Handle, comm: Comm, win: *mut Handle), |call| {  }, |result| { if result == 0 { call.win_new(comm, win); } });
+wrap!(566, MPI_Win_create_c, PMPI_Win_create_c, (base: *mut c_void, size: i64, disp_unit: i64, info: Handle, comm: Comm, win: *mut Handle), |call| { call.needs_everybody(comm);  }, |result| { if result == 0 { call.win_new(comm, win); } });
+wrap!(567, MPI_Win_create_dynamic, PMPI_Win_create_dynamic, (info: Handle, comm: Comm, win: *mut Handle), |call| { call.needs_everybody(comm);  }, |result| { if result == 0 { call.win_new(comm, win); } });
 wrap!(568, MPI_Win_create_errhandler, PMPI_Win_create_errhandler, (win_errhandler_fn: *const c_void, errhandler: *mut Handle), |call| {  }, |result| {  });
 wrap!(570, MPI_Win_delete_attr, PMPI_Win_delete_attr, (win: Handle, win_keyval: c_int), |call| {  }, |result| {  });
 wrap!(571, MPI_Win_detach, PMPI_Win_detach, (win: Handle, base: *const c_void), |call| {  }, |result| {  });
-wrap!(572, MPI_Win_fence, PMPI_Win_fence, (assert: c_int, win: Handle), |call| {  }, |result| {  });
-wrap!(573, MPI_Win_flush, PMPI_Win_flush, (rank: c_int, win: Handle), |call| {  }, |result| { if result == 0 && call.recorded() { call.one_sided(rank, win, 0, 0); } });
-wrap!(574, MPI_Win_flush_all, PMPI_Win_flush_all, (win: Handle), |call| {  }, |result| {  });
-wrap!(575, MPI_Win_flush_local, PMPI_Win_flush_local, (rank: c_int, win: Handle), |call| {  }, |result| { if result == 0 && call.recorded() { call.one_sided(rank, win, 0, 0); } });
-wrap!(576, MPI_Win_flush_local_all, PMPI_Win_flush_local_all, (win: Handle), |call| {  }, |result| {  });
-wrap!(577, MPI_Win_free, PMPI_Win_free, (win: *mut Handle), |call| { let known = call.win_leaving(win); }, |result| { if result != 0 { call.win_stays(known); } });
-wrap!(584, MPI_Win_lock, PMPI_Win_lock, (lock_type: c_int, rank: c_int, assert: c_int, win: Handle), |call| {  }, |result| { if result == 0 && call.recorded() { call.one_sided(rank, win, 0, 0); } });
-wrap!(585, MPI_Win_lock_all, PMPI_Win_lock_all, (assert: c_int, win: Handle), |call| {  }, |result| {  });
+wrap!(572, MPI_Win_fence, PMPI_Win_fence, (assert: c_int, win: Handle), |call| { call.needs_window(win);  }, |result| { if result == 0 { call.win_called(win); } });
+wrap!(573, MPI_Win_flush, PMPI_Win_flush, (rank: c_int, win: Handle), |call| { call.needs_target(rank, win);  }, |result| { if result == 0 && call.recorded() { call.one_sided(rank, win, 0, 0); } });
+wrap!(574, MPI_Win_flush_all, PMPI_Win_flush_all, (win: Handle), |call| { call.needs_window(win);  }, |result| {  });
+wrap!(575, MPI_Win_flush_local, PMPI_Win_flush_local, (rank: c_int, win: Handle), |call| { call.needs_target(rank, win);  }, |result| { if result == 0 && call.recorded() { call.one_sided(rank, win, 0, 0); } });
+wrap!(576, MPI_Win_flush_local_all, PMPI_Win_flush_local_all, (win: Handle), |call| { call.needs_window(win);  }, |result| {  });
+wrap!(577, MPI_Win_free, PMPI_Win_free, (win: *mut Handle), |call| { let known = call.win_leaving(win); }, |result| { if result != 0 { call.shared_stays(known); } });
+wrap!(584, MPI_Win_lock, PMPI_Win_lock, (lock_type: c_int, rank: c_int, assert: c_int, win: Handle), |call| { call.needs_target(rank, win);  }, |result| { if result == 0 { call.win_locked(win, rank); if call.recorded() { call.one_sided(rank, win, 0, 0); } } });
+wrap!(585, MPI_Win_lock_all, PMPI_Win_lock_all, (assert: c_int, win: Handle), |call| { call.needs_window(win);  }, |result| {  });
 wrap!(586, MPI_Win_post, PMPI_Win_post, (group: Handle, assert: c_int, win: Handle), |call| {  }, |result| {  });
 wrap!(587, MPI_Win_set_attr, PMPI_Win_set_attr, (win: Handle, win_keyval: c_int, attribute_val: *mut c_void), |call| {  }, |result| {  });
 wrap!(588, MPI_Win_set_errhandler, PMPI_Win_set_errhandler, (win: Handle, errhandler: Handle), |call| {  }, |result| {  });
 wrap!(589, MPI_Win_set_info, PMPI_Win_set_info, (win: Handle, info: Handle), |call| {  }, |result| {  });
 wrap!(590, MPI_Win_set_name, PMPI_Win_set_name, (win: Handle, win_name: *const c_char), |call| {  }, |result| {  });
-wrap!(593, MPI_Win_start, PMPI_Win_start, (group: Handle, assert: c_int, win: Handle), |call| {  }, |result| {  });
+wrap!(593, MPI_Win_start, PMPI_Win_start, (group: Handle, assert: c_int, win: Handle), |call| { call.needs_window(win);  }, |result| {  });
 wrap!(594, MPI_Win_sync, PMPI_Win_sync, (win: Handle), |call| {  }, |result| {  });
 wrap!(595, MPI_Win_test, PMPI_Win_test, (win: Handle, flag: *mut c_int), |call| {  }, |result| {  });
-wrap!(596, MPI_Win_unlock, PMPI_Win_unlock, (rank: c_int, win: Handle), |call| {  }, |result| { if result == 0 && call.recorded() { call.one_sided(rank, win, 0, 0); } });
-wrap!(597, MPI_Win_unlock_all, PMPI_Win_unlock_all, (win: Handle), |call| {  }, |result| {  });
-wrap!(598, MPI_Win_wait, PMPI_Win_wait, (win: Handle), |call| {  }, |result| {  });
+wrap!(596, MPI_Win_unlock, PMPI_Win_unlock, (rank: c_int, win: Handle), |call| { call.needs_target(rank, win);  }, |result| { if result == 0 { call.win_unlocked(win); if call.recorded() { call.one_sided(rank, win, 0, 0); } } });
+wrap!(597, MPI_Win_unlock_all, PMPI_Win_unlock_all, (win: Handle), |call| { call.needs_window(win);  }, |result| {  });
+wrap!(598, MPI_Win_wait, PMPI_Win_wait, (win: Handle), |call| { call.needs_window(win);  }, |result| {  });
 #[cfg(feature = "family-ompi")]
 wrap!(601, MPIX_Allgather_init, PMPIX_Allgather_init, (sendbuf: *const c_void, sendcount: c_int, sendtype: Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: Datatype, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype); let bytes_in = call.bytes(recvbuf, recvcount.into(), recvtype) * call.peers(comm); call.coll_init(comm, None, bytes_out, bytes_in, request); } });
 #[cfg(feature = "family-ompi")]

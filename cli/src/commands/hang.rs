@@ -7,6 +7,12 @@ use crate::view::hang;
 use invivo_config::{Time, Value};
 use invivo_grpc::v1;
 use invivo_report::coverage;
+use std::time::Duration;
+
+/// Calls count when they have been pending for so long, in ns.
+const SETTLED_NS: u64 = 1_000_000_000;
+/// Between two looks it is longer than that by this, in ns, as they take some time.
+const MARGIN_NS: u64 = 200_000_000;
 
 /// Options of `invivo hang`.
 #[derive(Clone, Debug, clap::Args)]
@@ -36,7 +42,14 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let request = v1::HangRequest {
         older_ns: u64::try_from(args.older.0.as_nanos()).unwrap_or(u64::MAX),
     };
-    let reply = patiently(&job, async || client.clone().hang(request).await).await?;
+    let ask = async || patiently(&job, async || client.clone().hang(request).await).await;
+    let mut reply = ask().await?;
+    // Calls that are not recorded have no begin: whether they stand is seen by looking twice.
+    if reply.watched > 0 {
+        let settled = Duration::from_nanos(request.older_ns.max(SETTLED_NS) + MARGIN_NS);
+        tokio::time::sleep(settled).await;
+        reply = ask().await?;
+    }
 
     if args.target.json {
         print_json(&reply)?;

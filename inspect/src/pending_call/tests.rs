@@ -1,9 +1,9 @@
 use super::*;
 use crate::test_memory;
-use invivo_proto::handles::{Entry, NONE, Slot, home};
+use invivo_proto::handles::{Entry, NONE, Nth, Slot, home};
 use invivo_proto::mpi::FUNCTIONS;
 use invivo_proto::record::{Facts, Words};
-use invivo_proto::shm::{Handles, PACKETS_DEFAULT, Region, phase};
+use invivo_proto::shm::{Handles, PACKETS_DEFAULT, Region, inside, phase};
 
 /// This process as a rank: its page, and the tables that the page tells of.
 struct Rank {
@@ -105,6 +105,7 @@ impl Rank {
         let posted = Posted {
             facts: Words::from(&facts),
             active,
+            nth: Nth::new(77),
             ..Posted::default()
         };
         self.requests.put(handle, posted);
@@ -116,6 +117,7 @@ impl Rank {
             rustix::process::getpid(),
             self.page(),
             &mut Names::default(),
+            &mut Watch::default(),
         )
         .expect("we may read ourselves")
     }
@@ -154,6 +156,7 @@ fn a_collective_is_told_with_its_number_and_root() {
         comm: CommLocal(0),
         ordinal: 12,
         root,
+        shared: 0,
     };
     rank.stands("MPI_Gather", 0x44, [2, 0, 0, 0]);
     assert_eq!(rank.inspect().need, of(2));
@@ -210,18 +213,110 @@ fn memory_that_is_not_there_tells_nothing() {
     );
 }
 
+/// Puts a thread beside the first one, in MPI or outside.
+fn beside(rank: &Rank, location: usize, is_in_mpi: bool) {
+    let page = rank.page();
+    page.locations
+        .fetch_max(location as u32 + 1, Ordering::Relaxed);
+    let status = &page.status[location];
+    status.tid.store(7, Ordering::Relaxed);
+    let state = if is_in_mpi {
+        inside::MPI
+    } else {
+        inside::APPLICATION
+    };
+    status.inside.store(state, Ordering::Relaxed);
+}
+
 #[test]
-fn a_rank_with_several_threads_in_mpi_is_not_told() {
+fn the_thread_in_mpi_is_the_one_that_is_told() {
     let rank = Rank::new();
-    rank.page().locations.store(2, Ordering::Relaxed);
-    assert_eq!(
-        inspect(
-            rustix::process::getpid(),
-            rank.page(),
-            &mut Names::default()
-        ),
-        None
+    rank.stands("MPI_Ssend", 0x44, [3, 7, 0, 0]);
+    beside(&rank, 1, false);
+    // One that has ended.
+    beside(&rank, 2, true);
+    rank.page().status[2].tid.store(0, Ordering::Relaxed);
+    let seen = rank.inspect();
+    assert_eq!((seen.location, seen.need), (0, Need::All));
+    assert_eq!((seen.threads.in_mpi, seen.threads.outside), (0, 1));
+
+    // The first one is back, and the second one in MPI.
+    let first = &rank.page().status[0];
+    first.inside.store(inside::APPLICATION, Ordering::Relaxed);
+    let second = &rank.page().status[1];
+    let receive = FUNCTIONS.iter().position(|f| f.name == "MPI_Recv");
+    second
+        .region
+        .store(receive.unwrap() as u32, Ordering::Relaxed);
+    second.handle.store(0x44, Ordering::Relaxed);
+    second.inside.store(inside::MPI, Ordering::Relaxed);
+    let seen = rank.inspect();
+    assert_eq!(seen.operations, [operation(true, Side::Recv, 0, 0)]);
+    assert_eq!((seen.location, seen.threads.outside), (1, 1));
+}
+
+#[test]
+fn an_unrecorded_call_is_watched() {
+    let rank = Rank::new();
+    rank.stands("no function", 0, [0; 4]);
+    let mut watch = Watch::default();
+    let mut look = || {
+        let us = rustix::process::getpid();
+        inspect(us, rank.page(), &mut Names::default(), &mut watch)
+    };
+    assert_eq!(look(), None, "nobody knows whether it goes on");
+    let left: u32 = 9;
+    let at = core::ptr::from_ref(&left) as u64;
+    let status = &rank.page().status[0];
+    status.progress_at.store(at, Ordering::Relaxed);
+    assert!(look().expect("seen").unmoved_ns < Some(1_000_000_000));
+    let first = look().expect("seen").unmoved_ns;
+    let second = look().expect("seen").unmoved_ns;
+    assert!(second > first, "it has not moved: {first:?} {second:?}");
+    status.polls.store(1, Ordering::Relaxed);
+    assert!(look().expect("seen").unmoved_ns < second, "it has");
+}
+
+#[test]
+fn collectives_of_windows_and_files_are_told_with_their_numbers() {
+    let mut rank = Rank::new();
+    let mut windows = Lying::new();
+    windows.put(
+        0x88,
+        Shared {
+            calls: 5,
+            local: 0,
+            number: 2,
+            locked: 3,
+        },
     );
+    windows.tell(&rank.page().library.shared);
+    let of = |ordinal, shared| Need::Collective {
+        comm: CommLocal(0),
+        ordinal,
+        root: peer::NONE,
+        shared,
+    };
+    rank.stands("MPI_Win_fence", 0x88, [0; 4]);
+    let seen = rank.inspect();
+    assert_eq!(seen.need, of(5, 2));
+    assert_eq!(seen.passed_shared, [(CommLocal(0), 2, 5)]);
+    assert_eq!(seen.locked, [(CommLocal(0), 2, 3)]);
+    rank.stands("MPI_File_close", 0, [0, 4, 6, 0]);
+    assert_eq!(rank.inspect().need, of(6, 4));
+    rank.stands("MPI_Win_create", 0x44, [0; 4]);
+    assert_eq!(rank.inspect().need, of(0, MAKING));
+    rank.stands("MPI_Win_lock", 0x88, [1, 0, 0, 0]);
+    let locks = operation(true, Side::Window { shared: 2 }, 1, ANY_TAG);
+    assert_eq!(rank.inspect().operations, [locks]);
+    // A non-blocking collective, begun by the function of the facts.
+    rank.post(0x1000, RecordKind::CompletedCollective, -1, true);
+    let handles: [u64; 1] = [0x1000];
+    rank.stands("MPI_Wait", handles.as_ptr() as u64, [1, 0, 0, 0]);
+    let [one] = &rank.inspect().operations[..] else {
+        panic!("one operation");
+    };
+    assert!(matches!(one.side, Side::Collective { ordinal: 77, .. }));
 }
 
 /// Counts that cannot be, and rings without an end, cost no more than what is copied.

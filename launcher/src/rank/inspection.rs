@@ -24,7 +24,9 @@ impl Supervisor<'_> {
     pub(super) fn report_pending_call(&mut self, inspection: u32) {
         let region = self.memory.region();
         let rank = self.process_in_mpi();
-        let look_at = |pid| guarded(|| pending_call::inspect(pid, region.page(), &mut self.names));
+        let look_at = |pid| {
+            guarded(|| pending_call::inspect(pid, region.page(), &mut self.names, &mut self.watch))
+        };
         let call = rank.and_then(look_at).flatten();
         self.tell(&FromSupervisor::Inspected { inspection, call });
     }

@@ -32,6 +32,7 @@ use crate::rank::shared_memory::SharedMemory;
 use crate::tool::startup_barrier::poll_interval;
 use invivo_inspect::Names;
 use invivo_inspect::fault::SeenFault;
+use invivo_inspect::pending_call::Watch;
 use invivo_proto::channel::ENV_HANDOVER;
 use invivo_proto::control::local::{FromSupervisor, ToSupervisor};
 use invivo_proto::shm::phase;
@@ -109,6 +110,7 @@ pub(super) struct Supervisor<'a> {
     fault: Option<SeenFault>,
     /// Faults that are looked at yet.
     sights: u32,
+    pub(super) watch: Watch,
     /// The launcher, or a user, has asked for the end.
     asked_to_end: bool,
     /// The rank is in `MPI_Abort` and waits for our answer.
@@ -201,6 +203,7 @@ fn start(assignment: &RankAssignment) -> Result<Supervisor<'_>, (i32, String)> {
         names: Names::default(),
         fault: None,
         sights: SIGHTS_MAX,
+        watch: Watch::default(),
         asked_to_end: false,
         aborting: false,
         let_go: false,

@@ -6,6 +6,7 @@ use invivo_archive::waiters::Waiter;
 use invivo_grpc::convert;
 use invivo_proto::control::hang::{Doing, Hang, Partner, Pending};
 use invivo_proto::ids::{CommId, Rank};
+use invivo_proto::mpi;
 use std::collections::BTreeSet;
 
 /// The ranks that waited for `whom`, the longest first.
@@ -42,7 +43,9 @@ fn waits_for(of: &Observation, pending: &Pending, whom: u32) -> Option<String> {
         }
         Doing::Collective(collective) => {
             let function = convert::function_name(collective.region);
-            let is_of_all = collective.comm == CommId::WORLD;
+            // Of a non-blocking one nobody knows here whether the dead rank had begun it.
+            let is_blocking = mpi::needs(collective.region) != mpi::Needs::Nothing;
+            let is_of_all = collective.comm == CommId::WORLD && is_blocking;
             (
                 collective.region,
                 is_of_all && !invivo_archive::waiters::is_in(of, whom, &function),
@@ -77,10 +80,14 @@ mod tests {
             rank: Rank(rank),
             doing,
             since_ns,
+            quiet_ns: since_ns,
+            threads: Default::default(),
             any: false,
             operations: peers.iter().map(operation).collect(),
             more_operations: false,
             passed: Default::default(),
+            passed_shared: Default::default(),
+            locked: Vec::new(),
             site: None,
         }
     }
@@ -101,6 +108,7 @@ mod tests {
             ordinal: 3,
             region: barrier,
             root: -1,
+            shared: 0,
         };
         let row = CommId {
             leader: Rank(0),

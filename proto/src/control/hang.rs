@@ -55,7 +55,15 @@ pub struct CollectiveCall {
     pub region: RegionId,
     /// The root as a rank of the communicator, or a special peer.
     pub root: i32,
+    /// On which of the communicator's windows and files, counted from 1; 0 for one that is on none,
+    /// [`MAKING`] where one is made.
+    pub shared: u32,
 }
+
+/// As [`CollectiveCall::shared`] of a call that makes a window or a file.
+pub const MAKING: u32 = u32::MAX;
+/// Windows and files of a rank that are listed.
+pub const SHARED_MAX: usize = 16;
 
 /// Ranks that do the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
@@ -78,6 +86,10 @@ pub struct Pending {
     /// What it waits for: [`Doing::Messages`] or [`Doing::Collective`].
     pub doing: Doing,
     pub since_ns: u64,
+    /// How long no thread of the rank has done anything new.
+    pub quiet_ns: u64,
+    /// Its other threads.
+    pub threads: Threads,
     /// Of operations that it waits for, one is enough.
     pub any: bool,
     /// What the call waits for, and what else the rank has posted.
@@ -87,8 +99,23 @@ pub struct Pending {
     /// Collectives that the rank is through with, by communicator: their number is that of the next
     /// one.
     pub passed: BTreeMap<CommId, u64>,
+    /// The same of windows and files, by communicator and number; of what makes them by [`MAKING`].
+    pub passed_shared: BTreeMap<(CommId, u32), u64>,
+    /// Whose parts of which windows it has locked.
+    pub locked: Vec<(CommId, u32, Rank)>,
     /// Where in the application's source the call is.
     pub site: Option<String>,
+}
+
+/// Threads of a rank beside the one whose call is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Threads {
+    /// Those that are in MPI, too.
+    pub in_mpi: u32,
+    /// Those that have called MPI and are in the program's own code.
+    pub outside: u32,
+    /// They may call MPI while the other one is in it.
+    pub may_go_on: bool,
 }
 
 /// A message that is not complete, as one side knows it.
@@ -104,6 +131,27 @@ pub struct Operation {
     pub tag: i32,
 }
 
+impl Operation {
+    /// The collective that it is, if it is one.
+    pub fn collective(&self) -> Option<CollectiveCall> {
+        let Side::Collective {
+            ordinal,
+            region,
+            root,
+        } = self.side
+        else {
+            return None;
+        };
+        Some(CollectiveCall {
+            comm: self.comm,
+            ordinal,
+            region,
+            root,
+            shared: 0,
+        })
+    }
+}
+
 /// Which side of a message an operation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub enum Side {
@@ -111,8 +159,22 @@ pub enum Side {
     Recv,
     /// It only looks whether there is a message, and takes none.
     Probe,
-    /// Something else (a non-blocking collective): it may complete for all that we know.
+    /// Something else: it may complete for all that we know.
     Other,
+    /// A non-blocking collective, which has begun here.
+    Collective {
+        /// As in [`CollectiveCall`].
+        ordinal: u64,
+        /// What began it.
+        region: RegionId,
+        /// As in [`CollectiveCall`].
+        root: i32,
+    },
+    /// The peer's part of a window, which somebody else may have locked.
+    Window {
+        /// As in [`CollectiveCall`].
+        shared: u32,
+    },
 }
 
 /// Whom an operation needs.
@@ -137,6 +199,9 @@ pub struct Hang {
     pub pending: Vec<Pending>,
     /// Ranks that this is about, those in no class included.
     pub ranks: u32,
+    /// Of these, ranks whose calls are not recorded, and that have not been looked at for long
+    /// enough to tell whether they go on.
+    pub watched: u32,
 }
 
 /// What follows from who waits for whom.
@@ -232,4 +297,6 @@ pub struct Link {
     pub operation: Option<Operation>,
     /// Whom it waits for.
     pub waits_for: Option<Rank>,
+    /// Its other threads.
+    pub threads: Threads,
 }

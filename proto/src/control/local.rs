@@ -2,10 +2,10 @@
 //! `SOCK_SEQPACKET` Unix socket.
 
 use super::fault::Fault;
-use super::hang::Side;
+use super::hang::{Side, Threads};
 use super::stacks::{UnstoppedReason, Way};
 use super::tree::Ended;
-use crate::ids::{CommLocal, Rank};
+use crate::ids::{CommLocal, Rank, RegionId};
 use alloc::string::String;
 use alloc::vec::Vec;
 use bincode::{Decode, Encode};
@@ -140,6 +140,15 @@ pub struct PendingCall {
     /// When the call began that was looked at, in ticks: if it is another one by now, this is about
     /// the past.
     pub entered_at: u64,
+    /// Of which location of the rank this is.
+    pub location: u16,
+    /// The function; 0 where the thread is in none.
+    pub region: RegionId,
+    /// Where calls are not recorded: for how long the supervisor has seen the thread where it is,
+    /// in ns.
+    pub unmoved_ns: Option<u64>,
+    /// The rank's other threads.
+    pub threads: Threads,
     /// What the call waits for.
     pub need: Need,
     /// Operations that are not complete: first those that the call waits for.
@@ -148,6 +157,10 @@ pub struct PendingCall {
     pub more_operations: bool,
     /// Collectives so far by communicator.
     pub passed: Vec<(CommLocal, u64)>,
+    /// The same of windows and files, see [`super::hang::Pending::passed_shared`].
+    pub passed_shared: Vec<(CommLocal, u32, u64)>,
+    /// Whose parts of which windows the rank has locked.
+    pub locked: Vec<(CommLocal, u32, i32)>,
     /// Where in the application's source the call is.
     pub site: Option<String>,
 }
@@ -168,6 +181,8 @@ pub enum Need {
         ordinal: u64,
         /// The root, as in [`crate::mpi::peer`].
         root: i32,
+        /// On which window or file, as in [`super::hang::CollectiveCall`].
+        shared: u32,
     },
 }
 

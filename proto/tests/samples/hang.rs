@@ -12,6 +12,13 @@ const BARRIER: CollectiveCall = CollectiveCall {
     ordinal: 17,
     region: RegionId(9),
     root: -1,
+    shared: 3,
+};
+
+const THREADS: Threads = Threads {
+    in_mpi: 1,
+    outside: 2,
+    may_go_on: true,
 };
 
 const RECEIVE: Operation = Operation {
@@ -43,6 +50,8 @@ pub fn hang() -> Hang {
             rank: Rank(2),
             doing: receives,
             since_ns: 31_000_000_000,
+            quiet_ns: 30_000_000_000,
+            threads: THREADS,
             any: false,
             operations: vec![
                 RECEIVE,
@@ -52,12 +61,27 @@ pub fn hang() -> Hang {
                     peer: Partner::Any,
                     ..RECEIVE
                 },
+                Operation {
+                    side: Side::Collective {
+                        ordinal: 17,
+                        region: RegionId(300),
+                        root: 2,
+                    },
+                    ..RECEIVE
+                },
+                Operation {
+                    side: Side::Window { shared: 1 },
+                    ..RECEIVE
+                },
             ],
             more_operations: true,
             passed: [(CommId::WORLD, 12)].into(),
+            passed_shared: [((CommId::WORLD, MAKING), 2)].into(),
+            locked: vec![(CommId::WORLD, 1, Rank(3))],
             site: Some("solve.c:42".into()),
         }],
         ranks: 3,
+        watched: 1,
     }
 }
 
@@ -69,6 +93,7 @@ fn link(rank: u32, doing: Doing) -> Link {
         site: Some("solve.c:42".into()),
         operation: Some(RECEIVE),
         waits_for: Some(Rank(3)),
+        threads: THREADS,
     }
 }
 
@@ -115,10 +140,15 @@ pub fn diagnosis() -> Diagnosis {
 pub fn seen() -> PendingCall {
     PendingCall {
         entered_at: 1_000_000,
+        location: 2,
+        region: RegionId(9),
+        unmoved_ns: Some(1_500_000_000),
+        threads: THREADS,
         need: Need::Collective {
             comm: CommLocal(2),
             ordinal: 17,
             root: 0,
+            shared: 0,
         },
         operations: vec![PendingOperation {
             waited: false,
@@ -129,6 +159,8 @@ pub fn seen() -> PendingCall {
         }],
         more_operations: true,
         passed: vec![(CommLocal::WORLD, 12)],
+        passed_shared: vec![(CommLocal::WORLD, 1, 7)],
+        locked: vec![(CommLocal::WORLD, 1, 3)],
         site: Some("solve.c:42".into()),
     }
 }

@@ -8,12 +8,13 @@ use super::local_rank::Life;
 use super::local_ranks::LocalRanks;
 use crate::time_point::Now;
 use invivo_analysis::hang as analysis;
-use invivo_proto::control::hang::{CollectiveCall, Doing, Hang, Operation, Partner, Pending};
+use invivo_proto::control::hang::{CollectiveCall, Doing, Hang, Operation, Partner, Pending, Side};
 use invivo_proto::control::local::{Need, PendingCall, PendingOperation, ToSupervisor};
 use invivo_proto::control::results::RankState;
 use invivo_proto::control::tree::{Partial, Up};
 use invivo_proto::ids::{CommId, CommLocal, Rank, RegionId, WaveId};
 use invivo_proto::mpi::peer;
+use invivo_proto::shm::Page;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
@@ -60,8 +61,10 @@ impl HangQueries {
         for index in 0..local.len() {
             let rank = local.rank(index);
             let (doing, since_ns) = doing(now, index, is_paused, local);
-            let stands =
-                matches!(doing, Doing::InMpi(_) | Doing::Computing) && since_ns >= older_ns;
+            // Of calls that are not recorded the supervisor alone knows whether they stand, and
+            // behind the first thread, which the line is about, another one may.
+            let is_asked = since_ns >= older_ns || !is_told_by_first_page(index, local);
+            let stands = matches!(doing, Doing::InMpi(_) | Doing::Computing) && is_asked;
             // One that has left MPI may have left collectives that others are still in.
             let has_left = doing == Doing::Finished && local.ranks[index].ended.is_none();
             if (stands || has_left)
@@ -111,18 +114,30 @@ fn answer(now: Now, look: &HangQuery, is_paused: bool, local: &mut LocalRanks) -
         let rank = local.rank(index);
         // Read again: the rank may have moved while its supervisor was waited for.
         let (doing, since_ns) = doing(now, index, is_paused, local);
-        let entered_at = entered_at(index, local);
         // Seen by its begin in ticks: what the supervisor saw of an earlier call is over.
-        let seen = look
-            .seen
-            .get(&rank)
-            .filter(|seen| Some(seen.entered_at) == entered_at);
-        match seen {
-            Some(seen) if since_ns >= look.older_ns || doing == Doing::Finished => {
-                let pending = pending(rank, doing, since_ns, seen, local);
-                analysis::add_pending(&mut hang, pending);
+        let seen = look.seen.get(&rank).filter(|seen| {
+            Some(seen.entered_at) == entered_at(index, usize::from(seen.location), local)
+        });
+        let Some(seen) = seen else {
+            analysis::add(&mut hang, rank, doing, since_ns);
+            continue;
+        };
+        let (doing, since_ns) = match doing {
+            Doing::InMpi(_) | Doing::Computing => {
+                let since_ns = thread_since_ns(now, since_ns, seen, local);
+                (doing_of(doing, seen), since_ns)
             }
-            _ => analysis::add(&mut hang, rank, doing, since_ns),
+            _ => (doing, since_ns),
+        };
+        let is_watched = matches!(doing, Doing::InMpi(_) | Doing::Computing)
+            && seen.unmoved_ns.is_some_and(|ns| ns < analysis::SETTLED_NS);
+        hang.watched += u32::from(is_watched);
+        if since_ns >= look.older_ns || doing == Doing::Finished {
+            let mut pending = pending(rank, doing, since_ns, seen, local);
+            pending.quiet_ns = quiet_ns(now, index, since_ns, seen, local);
+            analysis::add_pending(&mut hang, pending);
+        } else {
+            analysis::add(&mut hang, rank, doing, since_ns);
         }
     }
     Up::Partial {
@@ -148,9 +163,65 @@ fn doing(now: Now, index: usize, is_paused: bool, local: &LocalRanks) -> (Doing,
     (doing, line.since_ns)
 }
 
-fn entered_at(index: usize, local: &LocalRanks) -> Option<u64> {
-    let page = local.ranks[index].records.memory()?.page();
-    Some(page.status.first()?.entered_at.load(Ordering::Acquire))
+fn page(index: usize, local: &LocalRanks) -> Option<&Page> {
+    Some(local.ranks[index].records.memory()?.page())
+}
+
+fn entered_at(index: usize, location: usize, local: &LocalRanks) -> Option<u64> {
+    let status = page(index, local)?.status.get(location)?;
+    Some(status.entered_at.load(Ordering::Acquire))
+}
+
+/// Whether the first thread's page tells for how long the rank has done nothing new: no other one
+/// has called MPI, and its calls are recorded.
+fn is_told_by_first_page(index: usize, local: &LocalRanks) -> bool {
+    page(index, local).is_none_or(|page| {
+        page.locations.load(Ordering::Acquire) <= 1
+            && page.status[0].region.load(Ordering::Relaxed) != 0
+    })
+}
+
+/// What a rank is doing by the thread that its supervisor has chosen.
+fn doing_of(doing: Doing, seen: &PendingCall) -> Doing {
+    match (seen.region, seen.location) {
+        (RegionId(0), 0) => doing,
+        (RegionId(0), _) => Doing::InMpi(RegionId(0)),
+        (region, _) => Doing::InMpi(region),
+    }
+}
+
+/// For how long that thread has been where it is. `first_ns` is what the first thread's page says.
+fn thread_since_ns(now: Now, first_ns: u64, seen: &PendingCall, local: &LocalRanks) -> u64 {
+    match (seen.unmoved_ns, seen.location) {
+        (Some(unmoved_ns), _) => unmoved_ns,
+        (None, 0) => first_ns,
+        (None, _) => {
+            let ticks = now.ticks.saturating_sub(seen.entered_at);
+            local.feed.analyses.clock().duration_ns(ticks)
+        }
+    }
+}
+
+/// For how long no thread of the rank has entered a call.
+fn quiet_ns(now: Now, index: usize, since_ns: u64, seen: &PendingCall, local: &LocalRanks) -> u64 {
+    let Some(page) = page(index, local) else {
+        return since_ns;
+    };
+    let locations = page.locations.load(Ordering::Acquire) as usize;
+    let others = page.status.iter().enumerate().take(locations);
+    let others = others.filter(|(location, status)| {
+        *location != usize::from(seen.location)
+            && status.tid.load(Ordering::Relaxed) != 0
+            && status.region.load(Ordering::Relaxed) != 0
+    });
+    let since = others.map(|(_, status)| {
+        let entered_at = status.entered_at.load(Ordering::Relaxed);
+        let ticks = now.ticks.saturating_sub(entered_at);
+        local.feed.analyses.clock().duration_ns(ticks)
+    });
+    since
+        .min()
+        .map_or(since_ns, |other_ns| other_ns.min(since_ns))
 }
 
 /// A supervisor's report with the application's ranks and communicators.
@@ -172,43 +243,71 @@ fn pending(
         (membership.id == membership.peers).then_some(membership.id)
     };
 
+    let operations: Vec<Operation> = seen
+        .operations
+        .iter()
+        .map(|operation| pending_operation(rank, operation, local))
+        .collect();
+
     let needs = match seen.need {
-        Need::All | Need::Any if is_inside => Some(Doing::Messages(region)),
+        Need::All | Need::Any if is_inside => {
+            Some(only_collective(&operations).unwrap_or(Doing::Messages(region)))
+        }
         Need::Collective {
             comm,
             ordinal,
             root,
+            shared,
         } if is_inside => of(local, comm).map(|comm| {
             Doing::Collective(CollectiveCall {
                 comm,
                 ordinal,
                 region,
                 root,
+                shared,
             })
         }),
         _ => None,
     };
 
-    let operations = seen
-        .operations
-        .iter()
-        .map(|operation| pending_operation(rank, operation, local))
-        .collect();
-
     let passed = seen
         .passed
         .iter()
         .filter_map(|&(comm, next)| Some((of(local, comm)?, next)));
+    let passed_shared = seen
+        .passed_shared
+        .iter()
+        .filter_map(|&(comm, shared, next)| Some(((of(local, comm)?, shared), next)))
+        .collect();
+    let locked = seen.locked.iter().filter_map(|&(comm, shared, part)| {
+        let whose = local.feed.analyses.communicators().peer(rank, comm, part)?;
+        Some((of(local, comm)?, shared, whose))
+    });
+    let locked = locked.collect();
     Pending {
         rank,
         doing: needs.unwrap_or(doing),
         since_ns,
+        quiet_ns: since_ns,
+        threads: seen.threads,
+        passed_shared,
+        locked,
         any: seen.need == Need::Any,
         passed: passed.collect(),
         operations,
         more_operations: seen.more_operations,
         site: seen.site.clone(),
     }
+}
+
+/// A call that waits for one non-blocking collective alone is in it, as one of a blocking
+/// collective is.
+fn only_collective(operations: &[Operation]) -> Option<Doing> {
+    let mut waited = operations.iter().filter(|operation| operation.waited);
+    let (first, None) = (waited.next()?, waited.next()) else {
+        return None;
+    };
+    first.collective().map(Doing::Collective)
 }
 
 fn pending_operation(rank: Rank, seen: &PendingOperation, local: &mut LocalRanks) -> Operation {
@@ -227,9 +326,15 @@ fn pending_operation(rank: Rank, seen: &PendingOperation, local: &mut LocalRanks
         _ => Partner::Unknown,
     };
     let membership = analyses.communicators().membership(rank, seen.comm);
+    // Collectives of intercommunicators span two groups.
+    let is_whole = membership.is_some_and(|membership| membership.id == membership.peers);
+    let side = match seen.side {
+        Side::Collective { .. } | Side::Window { .. } if !is_whole => Side::Other,
+        side => side,
+    };
     Operation {
         waited: seen.waited,
-        side: seen.side,
+        side,
         peer: if membership.is_some() {
             peer
         } else {

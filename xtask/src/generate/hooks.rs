@@ -1,5 +1,6 @@
 //! The hooks of each role: what a wrapper does before and after the real call.
 
+use super::needs::is_of_a_file;
 use super::shares::shares;
 use super::table::Function;
 use anyhow::{Context, Result, bail};
@@ -25,6 +26,13 @@ pub fn hooks(f: &Function) -> Result<(String, String)> {
     };
 
     let hooks: (String, String) = match f.role.as_str() {
+        "plain" if f.name == "MPI_File_open" => after("call.file_new(comm, fh);"),
+        "plain" if f.name == "MPI_File_close" => (
+            "let known = call.file_leaving(fh);".into(),
+            "call.shared_stays(known);".into(),
+        ),
+        "plain" if f.name == "MPI_Win_fence" => after("call.win_called(win);"),
+        "plain" if is_of_a_file(f) => after("call.file_called(fh);"),
         "plain" if has("comm") => after("call.on(comm);"),
         "plain" => Default::default(),
         "probe" => (OWN_STATUS.into(), "call.probed(status, comm);".into()),
@@ -50,7 +58,7 @@ pub fn hooks(f: &Function) -> Result<(String, String)> {
         "win_new" => after("call.win_new(comm, win);"),
         "win_free" => (
             "let known = call.win_leaving(win);".into(),
-            "call.win_stays(known);".into(),
+            "call.shared_stays(known);".into(),
         ),
         "file_moved" => (
             OWN_STATUS.into(),
@@ -224,6 +232,24 @@ pub fn hooks(f: &Function) -> Result<(String, String)> {
             )
         }
         // These tell and have nothing to follow: nothing where nobody listens.
+        "plain" if matches!(f.name.as_str(), "MPI_File_open" | "MPI_Win_fence") => {
+            format!("if result == 0 {{ {} }}", hooks.1)
+        }
+        "plain" if f.name == "MPI_File_close" => format!("if result != 0 {{ {} }}", hooks.1),
+        "plain" if is_of_a_file(f) => format!("if result == 0 {{ {} }}", hooks.1),
+        // Followed always, as windows are.
+        "win_rank" if f.name == "MPI_Win_lock" => format!(
+            "if result == 0 {{ call.win_locked(win, rank); if call.recorded() {{ {} }} }}",
+            hooks.1
+        ),
+        "win_rank" if f.name == "MPI_Win_unlock" => format!(
+            "if result == 0 {{ call.win_unlocked(win); if call.recorded() {{ {} }} }}",
+            hooks.1
+        ),
+        "file_moved" if is_of_a_file(f) => format!(
+            "if result == 0 {{ call.file_called(fh); if call.recorded() {{ {} }} }}",
+            hooks.1
+        ),
         "plain" | "send" | "recv" | "sendrecv" | "sendrecv_replace" | "probe" | "iprobe"
         | "put" | "get" | "get_accumulate" | "fetch" | "win_rank" | "file_moved"
         | "file_posted" => {

@@ -12,10 +12,14 @@ fn the_watchdog_asks_and_says_what_it_found() {
         rank: Rank(rank),
         doing: Doing::Messages(RegionId(2)),
         since_ns: 5000 * MS,
+        quiet_ns: 5000 * MS,
+        threads: Default::default(),
         any: true,
         operations: Vec::new(),
         more_operations: true,
         passed: BTreeMap::new(),
+        passed_shared: BTreeMap::new(),
+        locked: Vec::new(),
         site: None,
     };
     let mut waits = Hang::default();

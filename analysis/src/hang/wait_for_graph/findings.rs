@@ -3,21 +3,23 @@
 
 use super::super::deadlock_search::{self, Node};
 use super::super::surroundings::SETTLED_NS;
-use super::{CollectiveShape, WaitGraph, has_come, shape};
+use super::WaitGraph;
+use super::collectives::{CollectiveShape, has_come, shape};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use invivo_proto::control::hang::{
     Called, CollectiveCall, Doing, FINDINGS_MAX, Finding, LINKS_MAX, Link, NAMED_MAX, Operation,
-    Partner, Pending, RankClass,
+    Partner, Pending, RankClass, Side, Threads,
 };
 use invivo_proto::ids::{CommId, Rank};
 
 impl WaitGraph<'_> {
     /// Different calls in the same place of a communicator's order.
     pub(in super::super) fn mismatches(&self, stuck: &[bool], findings: &mut Vec<Finding>) {
-        let mut by_place: BTreeMap<(CommId, u64), BTreeSet<CollectiveCall>> = BTreeMap::new();
+        type Place = (CommId, u32, u64);
+        let mut by_place: BTreeMap<Place, BTreeSet<CollectiveCall>> = BTreeMap::new();
         for (_, one) in self
             .waits
             .pending
@@ -27,7 +29,7 @@ impl WaitGraph<'_> {
         {
             if let Doing::Collective(collective) = one.doing {
                 by_place
-                    .entry((collective.comm, collective.ordinal))
+                    .entry((collective.comm, collective.shared, collective.ordinal))
                     .or_default()
                     .insert(collective);
             }
@@ -127,8 +129,13 @@ impl WaitGraph<'_> {
         let blamed = unpaired
             .map(|(operation, _)| operation)
             .find(|operation| self.targets(one, operation).iter().any(|&to| is_blamed(to)));
-        let waits_for = blamed.and_then(|operation| match operation.peer {
-            Partner::Rank(rank) => Some(rank),
+        let waits_for = blamed.and_then(|operation| match (operation.side, operation.peer) {
+            (Side::Window { shared }, Partner::Rank(part)) => {
+                let holders = self.holders(one, (operation.comm, shared, part));
+                Some(holders.map(|holder| holder.rank).min().unwrap_or(part))
+            }
+            (Side::Collective { .. }, _) => None,
+            (_, Partner::Rank(rank)) => Some(rank),
             _ => None,
         });
         link(one, blamed.copied(), waits_for)
@@ -252,6 +259,7 @@ impl WaitGraph<'_> {
                         site: None,
                         operation: None,
                         waits_for: None,
+                        threads: Threads::default(),
                     }),
                 })
         })
@@ -314,6 +322,7 @@ fn link(one: &Pending, operation: Option<Operation>, waits_for: Option<Rank>) ->
         site: one.site.clone(),
         operation,
         waits_for,
+        threads: one.threads,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::family::*;
 use crate::record::call::Call;
-use crate::track::communicators;
+use crate::track::{communicators, requests};
 use core::ffi::{c_int, c_void};
 use invivo_proto::mpi::peer as special;
 use invivo_proto::record::RecordKind;
@@ -42,12 +42,10 @@ impl Call {
         self.count_collective(comm);
         self.collective(RecordKind::PostCollective, root, bytes_out, bytes_in);
         // SAFETY: the real call has written the request.
-        self.post(
-            unsafe { *request },
-            self.facts,
-            RecordKind::CompletedCollective,
-            false,
-        );
+        let request = unsafe { *request };
+        self.post(request, self.facts, RecordKind::CompletedCollective, false);
+        // For those who look at a pending call from outside.
+        requests::is_nth(request, self.ordinal as u32);
     }
 
     /// A persistent collective is made.

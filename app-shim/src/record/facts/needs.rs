@@ -4,10 +4,11 @@
 //! it. Which arguments they are depends on the function ([`invivo_proto::mpi::Needs`]); whoever
 //! finds the call pending looks up the rest (see [`invivo_proto::handles`]).
 
-use crate::family::{Comm, Request};
+use crate::family::{Comm, File, Handle, Request};
 use crate::record::call::Call;
 use core::ffi::c_int;
 use core::sync::atomic::Ordering;
+use invivo_proto::handles::Shared;
 
 impl Call {
     #[inline(always)]
@@ -54,6 +55,34 @@ impl Call {
     #[inline(always)]
     pub fn needs_everybody(&self, comm: Comm) {
         self.note(comm.bits(), []);
+    }
+
+    /// All ranks of the window.
+    #[inline(always)]
+    pub fn needs_window(&self, win: Handle) {
+        self.note(win.bits(), []);
+    }
+
+    /// All ranks of the file.
+    #[inline(always)]
+    pub fn needs_file(&self, file: File) {
+        self.note(file as u64, []);
+    }
+
+    /// All ranks of a window or a file that is freed or closed.
+    pub fn needs_closers(&self, known: &Shared) {
+        let numbers = [
+            known.local as c_int,
+            known.number as c_int,
+            known.calls as c_int,
+        ];
+        self.note(0, numbers);
+    }
+
+    /// A rank's part of the window.
+    #[inline(always)]
+    pub fn needs_target(&self, rank: c_int, win: Handle) {
+        self.note(win.bits(), [rank]);
     }
 
     /// All ranks of the communicator, in the same call with the same root.

@@ -27,6 +27,7 @@ pub fn reply(diagnosis: &Diagnosis, waits: &Hang, coverage: v1::Coverage) -> v1:
             .iter()
             .map(|(doing, class)| of_class(*doing, class))
             .collect(),
+        watched: waits.watched,
     }
 }
 
@@ -95,14 +96,19 @@ fn link(of: &Link) -> v1::HangRank {
         site: of.site.clone().unwrap_or_default(),
         waits_for: of.waits_for.map(|rank| rank.0),
         message: of.operation.as_ref().map(message),
+        threads_in_mpi: of.threads.in_mpi,
+        threads_outside: of.threads.outside,
     }
 }
 
 fn message(of: &Operation) -> v1::HangMessage {
+    let is_message = !matches!(of.side, Side::Collective { .. } | Side::Window { .. });
     let side = match of.side {
         Side::Send => "send",
         Side::Recv => "receive",
         Side::Probe => "probe",
+        Side::Collective { .. } => "collective",
+        Side::Window { .. } => "window",
         Side::Other => "other",
     };
     v1::HangMessage {
@@ -112,7 +118,7 @@ fn message(of: &Operation) -> v1::HangMessage {
             Partner::Any | Partner::Nobody | Partner::Unknown => None,
         },
         // Without a tag for receives of any.
-        tag: (of.tag != ANY_TAG).then_some(of.tag),
+        tag: (is_message && of.tag != ANY_TAG).then_some(of.tag),
     }
 }
 
@@ -152,7 +158,7 @@ fn numbers(ranks: &[Rank]) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use invivo_proto::control::hang::CollectiveCall;
+    use invivo_proto::control::hang::{CollectiveCall, Threads};
 
     #[test]
     fn a_finding_names_functions_communicators_and_sites() {
@@ -161,6 +167,7 @@ mod tests {
             ordinal: 16,
             region: RegionId(9),
             root: -1,
+            shared: 0,
         };
         let absent = Link {
             rank: Rank(2),
@@ -175,6 +182,7 @@ mod tests {
                 tag: ANY_TAG,
             }),
             waits_for: None,
+            threads: Threads::default(),
         };
         let called = Called {
             collective,

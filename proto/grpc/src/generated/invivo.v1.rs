@@ -1451,6 +1451,11 @@ pub struct HangReply {
     /// Ranks grouped by their state.
     #[prost(message, repeated, tag = "7")]
     pub classes: ::prost::alloc::vec::Vec<HangClass>,
+    /// Ranks whose calls are not recorded (recording is off) and that have not been looked at for a
+    /// second yet: whether they move is not known. The first question begins to look; ask again after
+    /// a second.
+    #[prost(uint32, tag = "8")]
+    pub watched: u32,
 }
 /// One reason why ranks wait.
 #[derive(serde::Serialize)]
@@ -1524,12 +1529,19 @@ pub struct HangRank {
     /// The message that it waits for.
     #[prost(message, optional, tag = "7")]
     pub message: ::core::option::Option<HangMessage>,
+    /// Other threads of the rank that are in MPI, too.
+    #[prost(uint32, tag = "8")]
+    pub threads_in_mpi: u32,
+    /// Other threads of the rank that have called MPI and are in the program's own code.
+    #[prost(uint32, tag = "9")]
+    pub threads_outside: u32,
 }
 /// A message that is not complete.
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct HangMessage {
-    /// "send", "receive", "probe" or "other".
+    /// "send", "receive", "probe", "collective" (a non-blocking one), "window" (the peer's part of a
+    /// window) or "other".
     #[prost(string, tag = "1")]
     pub side: ::prost::alloc::string::String,
     /// The other rank; absent for any.

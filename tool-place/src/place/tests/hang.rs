@@ -116,6 +116,7 @@ fn a_collective_is_told_with_its_place_on_its_communicator() {
         comm: CommLocal::WORLD,
         ordinal: 4,
         root: peer::NONE,
+        shared: 0,
     };
     first.say(&FromSupervisor::Inspected {
         inspection: 1,
@@ -127,6 +128,7 @@ fn a_collective_is_told_with_its_place_on_its_communicator() {
         ordinal: 4,
         region: RegionId(9),
         root: peer::NONE,
+        shared: 0,
     });
     assert_eq!(waits.classes[&barrier].ranks, 1);
     assert_eq!(
