@@ -1,4 +1,5 @@
-//! The life of an observed process: attaching, start, `MPI_Finalize`, `MPI_Abort`, faults, refusals.
+//! The life of an observed process: attaching, start, `MPI_Finalize`, `MPI_Abort`, faults,
+//! refusals.
 
 pub mod abort;
 pub mod attach;

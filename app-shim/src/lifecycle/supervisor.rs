@@ -8,8 +8,8 @@ use invivo_proto::channel::PLACE_GONE;
 
 /// The rank's end of the socket, -1 while there is none.
 static SOCKET: AtomicI32 = AtomicI32::new(-1);
-/// The number of the socket's inode: a program that closes descriptors may have a file of its own at
-/// its number.
+/// The number of the socket's inode: a program that closes descriptors may have a file of its own
+/// at its number.
 static INODE: AtomicU64 = AtomicU64::new(0);
 
 /// Keeps the socket for the life of the process.

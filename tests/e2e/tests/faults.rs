@@ -29,8 +29,9 @@ fn both(family: Family, language: Language, way: &str) -> Both {
             .run();
         (bare.join().expect("the bare run"), observed)
     });
-    // MPICH's launcher kills the others, and adds the SIGKILL of those that it happens to see dying:
-    // in bare runs of three and more processes as well. The end of a rank that exits may be missed.
+    // MPICH's launcher kills the others, and adds the SIGKILL of those that it happens to see
+    // dying: in bare runs of three and more processes as well. The end of a rank that exits may be
+    // missed.
     let killed = [bare.code() | KILLED, KILLED];
     let is_same = bare.code() == observed.code();
     let is_added = !family.is_open_mpi() && bare.code() != 0 && killed.contains(&observed.code());

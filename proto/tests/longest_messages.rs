@@ -1,0 +1,76 @@
+//! The bounds of messages are those of the longest ones that there can be.
+
+mod samples;
+
+use invivo_proto::control;
+use invivo_proto::control::{fault, local, stacks};
+use invivo_proto::ids::{CommId, Rank, WorldRank};
+
+/// The bound of what places tell each other is that of its longest message.
+#[test]
+fn the_longest_message_of_a_place_fits() {
+    let half = control::peer::SendEndpoint {
+        destination: Rank(u32::MAX),
+        comm: CommId {
+            leader: Rank(u32::MAX),
+            counter: u32::MAX,
+        },
+        source: u32::MAX,
+        tag: i32::MIN,
+        bytes: u64::MAX,
+        begin_ns: u64::MAX,
+        end_ns: u64::MAX,
+        epoch: u32::MAX,
+        clipping: control::peer::Clipping::Outside,
+    };
+    let sends = vec![half; control::peer::ENDPOINTS_MAX];
+    let longest = control::peer::Endpoints::new(WorldRank(u32::MAX), u64::MAX, sends);
+    let bytes = control::encode(&longest).unwrap().len();
+    assert!(bytes <= control::peer::PEER_BYTES_MAX, "{bytes}");
+}
+
+/// The bound of what a supervisor and its place tell each other is that of the longest messages.
+#[test]
+fn the_longest_messages_of_a_supervisor_fit() {
+    let module = local::Module {
+        path: "p".repeat(local::PATH_BYTES_MAX),
+        build_id: vec![0; local::BUILD_ID_BYTES_MAX],
+    };
+    let named = local::Named {
+        function: "f".repeat(stacks::FUNCTION_BYTES_MAX),
+        line: "l".repeat(stacks::LINE_BYTES_MAX),
+    };
+    let step = local::Step::Code {
+        module: 0,
+        offset: 0,
+    };
+    let walked = local::FromSupervisor::Unwound {
+        unwinding: 0,
+        thread: local::UnwoundThread {
+            modules: vec![module.clone(); local::MODULES_MAX],
+            path: vec![step; stacks::DEPTH_MAX],
+            ..samples::stacks::walked()
+        },
+        rest: 0,
+    };
+    let named = local::FromSupervisor::Named {
+        module,
+        named: vec![(0, vec![named; local::INLINED_MAX]); local::OFFSETS_MAX],
+    };
+    let function = "f".repeat(stacks::FUNCTION_BYTES_MAX);
+    let step = fault::FaultStep {
+        frame: stacks::Frame::Function {
+            module: "m".repeat(stacks::MODULE_BYTES_MAX),
+            name: function,
+        },
+        line: "l".repeat(stacks::LINE_BYTES_MAX),
+    };
+    let faulted = local::FromSupervisor::Faulted(fault::Fault {
+        path: vec![step; fault::STEPS_MAX],
+        ..samples::stacks::fault()
+    });
+    for message in [walked, named, faulted] {
+        let bytes = control::encode(&message).unwrap().len();
+        assert!(bytes <= local::LOCAL_BYTES_MAX, "{bytes}");
+    }
+}
