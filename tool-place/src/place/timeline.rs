@@ -43,7 +43,7 @@ pub fn page(
         return Timeline::default();
     };
     let mut timeline = Timeline {
-        clock_error_ns: local.time_point(now, clock).error_ns(),
+        clock_error_ns: local.time_point(now, clock).error_since_ns(job_ns.start),
         ..Timeline::default()
     };
 
