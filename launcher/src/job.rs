@@ -7,3 +7,4 @@ pub mod job_options;
 pub mod node_share;
 pub mod placement;
 pub mod preflight;
+pub mod slurm_fence;

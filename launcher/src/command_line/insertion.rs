@@ -1,13 +1,14 @@
 //! A launcher's command line with Invivo in it: the nodes, the layout, and every word that has to
 //! change. Pure, but for files of hosts that `read_file` gives.
 
-use crate::command_line::advice::{explain, is_ours};
+use crate::command_line::advice::{explain, is_ours, quoted};
 use crate::command_line::allocation;
 use crate::command_line::binding;
 use crate::command_line::launcher_options::slurm::{Said, scan};
 use crate::command_line::launcher_options::{Flavour, Line, LineError, flavour, read, stem};
 use crate::command_line::room::{self, Problem};
 use crate::job::environment::Environment;
+use crate::job::slurm_fence;
 use crate::mpi::program;
 use invivo_tbon::layout::{FanIn, Layout, Policy};
 use std::ffi::{OsStr, OsString};
@@ -35,6 +36,8 @@ pub struct Prepared {
     pub layout: Layout,
     /// Nodes that every process has to be told, because it might not find them out.
     pub nodes: Option<u32>,
+    /// What the launcher has to find in its environment besides.
+    pub variable: Option<(&'static str, &'static str)>,
     /// The line with all changes but the total and the programs.
     changed: Line,
     changed_words: Vec<OsString>,
@@ -51,6 +54,8 @@ struct Nodes {
     per_node: Option<(u32, usize)>,
     /// Words behind the launcher's name.
     more: Vec<OsString>,
+    /// A variable of the launcher.
+    variable: Option<(&'static str, &'static str)>,
 }
 
 /// The file that the launcher's name leads to.
@@ -121,6 +126,7 @@ pub fn prepare(
     let told = nodes.or(told).filter(|hosts| *hosts > 1);
     Ok(Prepared {
         nodes: told.filter(|_| !layout.is_one_per_node()),
+        variable: found.variable,
         line,
         words,
         layout,
@@ -134,6 +140,15 @@ impl Prepared {
     pub fn real(&self, inserted: &[OsString]) -> Vec<OsString> {
         let tools = self.layout.total() - self.layout.app();
         self.changed.extended(&self.changed_words, tools, inserted)
+    }
+
+    /// The same to type into a shell.
+    pub fn typed(&self, inserted: &[OsString]) -> String {
+        let line = quoted(&self.real(inserted));
+        match self.variable {
+            Some((name, value)) => format!("{name}={value} {line}"),
+            None => line,
+        }
     }
 }
 
@@ -169,7 +184,7 @@ fn of_mpiexec(
     let nodes = |number| Nodes {
         number,
         per_node,
-        more: Vec::new(),
+        ..Nodes::default()
     };
     if said.is_some() {
         return Ok(nodes(said));
@@ -237,10 +252,12 @@ fn of_srun(
         let each = line.ranks().div_ceil(hosts) + 1;
         more.push(format!("--ntasks-per-node={each}").into());
     }
+    let protocol = option("mpi").map(|said| said.value.as_str());
     Ok(Nodes {
         number,
         per_node,
         more,
+        variable: slurm_fence::variable(around.environment, protocol, number),
     })
 }
 

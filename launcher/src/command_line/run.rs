@@ -1,7 +1,7 @@
 //! `invivo run`: puts Invivo into a launcher's command line and becomes the launcher, so that its
 //! exit status, its signals and its terminal are exactly what they would be.
 
-use crate::command_line::advice::{quoted, wrong_side};
+use crate::command_line::advice::wrong_side;
 use crate::command_line::insertion::{Prepared, Surroundings, prepare, resolved};
 use crate::command_line::launcher_options::{self, Line};
 use crate::command_line::machine::cores;
@@ -18,7 +18,7 @@ use clap::Args;
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 /// Run an MPI program under Invivo; -n counts the application's ranks, the tool processes are
 /// added.
@@ -71,7 +71,7 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
         && let Some(name) = with_mpi_inside(&line, &args.line, path)
     {
         say(&program::static_mpi(name));
-        return Err(become_launcher(&args.line));
+        return Err(become_launcher(child::command(&args.line)));
     }
     let around = Surroundings {
         environment,
@@ -89,7 +89,7 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
         .map_err(|error| (1, format!("cannot find this program: {error}")))?;
     if args.dry_run {
         let inserted = inserted(&invivo, &options, &[]);
-        println!("{}", quoted(&prepared.real(&inserted)));
+        println!("{}", prepared.typed(&inserted));
         return Ok(());
     }
 
@@ -113,14 +113,16 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
     let layout = &prepared.layout;
     let expected = layout.is_one_per_node().then(|| layout.app());
     let inserted = inserted(&invivo, &options, &of_this_run(environment, expected));
-    Err(become_launcher(&prepared.real(&inserted)))
+    let mut command = child::command(&prepared.real(&inserted));
+    command.envs(prepared.variable);
+    Err(become_launcher(command))
 }
 
 /// Becomes the launcher. Returns why that is not possible.
-fn become_launcher(line: &[OsString]) -> (u8, String) {
-    let error = child::become_program(child::command(line), signals::mask());
+fn become_launcher(command: Command) -> (u8, String) {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let error = child::become_program(command, signals::mask());
     let (code, what) = child::failure(&error);
-    let name = line[0].to_string_lossy();
     (
         code as u8,
         format!("cannot start {name}: {what} ({error}); is an MPI installed and in PATH?"),

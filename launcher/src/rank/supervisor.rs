@@ -19,9 +19,9 @@ mod fault;
 mod place_loss;
 mod shim;
 
-use crate::job::environment;
+use crate::job::{environment, slurm_fence};
 use crate::mpi::library;
-use crate::output::say_for_all;
+use crate::output::{say, say_for_all};
 use crate::process::child::{self, Ended, Inheritance};
 use crate::process::signals::{Relations, Signals, asks_to_end};
 use crate::rank::assignment::RankAssignment;
@@ -398,6 +398,11 @@ impl Supervisor<'_> {
         self.tell(&FromSupervisor::Ended(ended));
 
         let left = self.memory.region().page().phase.load(Ordering::Acquire);
+        if left == phase::STARTING && self.in_mpi {
+            let advice =
+                slurm_fence::advice(&self.assignment.environment, &self.assignment.world, ended);
+            advice.iter().for_each(|advice| say(advice));
+        }
         // Starting: nothing was recorded. Silent: the shim observed nothing.
         if matches!(left, phase::STARTING | phase::SILENT) {
             return;

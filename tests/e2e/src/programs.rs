@@ -21,7 +21,7 @@ pub mod remaining_functions;
 mod single;
 
 pub use conversation::Conversation;
-pub use preload::{Counter, counter, garbage_sender, yield_while_waiting};
+pub use preload::{Counter, counter, garbage_sender, late_to_fence, yield_while_waiting};
 pub use single::{
     Language, after_init, in_language, marked_line, program, sanitized, with_mpi_inside,
 };

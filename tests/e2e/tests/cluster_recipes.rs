@@ -157,7 +157,7 @@ fn the_recipes_of_slurm_run_as_printed() {
             let desk = Desk::new(family);
             std::fs::write(desk.path("job.sh"), &script).expect("a script");
             let words = ["sbatch", "--wait", "--output=slurm.log", "job.sh"];
-            let more = slurm::environment(family, slurm.nodes());
+            let more = slurm::environment(family, slurm.nodes(), false);
             let more: Vec<(&str, OsString)> = more
                 .into_iter()
                 .map(|(name, value)| (name, value.into()))

@@ -28,9 +28,7 @@ fn run(line: &str, launcher: &str, inside: &[(&str, &str)]) -> Result<String, St
     if let Some(nodes) = prepared.nodes {
         inserted.push(format!("--nodes={nodes}").into());
     }
-    let line = prepared.real(&inserted);
-    let line: Vec<_> = line.iter().map(|word| word.to_string_lossy()).collect();
-    Ok(line.join(" "))
+    Ok(prepared.typed(&inserted))
 }
 
 /// Four nodes of three tasks, one of them for the tool process.
@@ -48,22 +46,32 @@ fn a_step_of_slurm_gets_one_process_more_per_node() {
         (
             "srun -N 4 --ntasks-per-node=2 ./app",
             &[][..],
-            "srun -n 12 -N 4 --ntasks-per-node=3 invivo exec ./app",
+            "SLURM_PMIX_FENCE=ring srun -n 12 -N 4 --ntasks-per-node=3 invivo exec ./app",
         ),
         (
             "srun -N4 -n8 ./app",
             &[],
-            "srun --ntasks-per-node=3 -N4 -n12 invivo exec ./app",
+            "SLURM_PMIX_FENCE=ring srun --ntasks-per-node=3 -N4 -n12 invivo exec ./app",
         ),
         (
             "srun -N4 -n8 -m plane=2 ./app",
             &[],
-            "srun -N4 -n12 -m plane=2 invivo exec ./app",
+            "SLURM_PMIX_FENCE=ring srun -N4 -n12 -m 'plane=2' invivo exec ./app",
         ),
         (
             "srun -n 8 --ntasks-per-node 2 ./app",
             &[],
-            "srun -n 12 --ntasks-per-node 3 invivo exec ./app",
+            "SLURM_PMIX_FENCE=ring srun -n 12 --ntasks-per-node 3 invivo exec ./app",
+        ),
+        (
+            "srun --mpi=pmi2 -N4 -n8 ./app",
+            &[],
+            "srun --ntasks-per-node=3 --mpi=pmi2 -N4 -n12 invivo exec ./app",
+        ),
+        (
+            "srun -N4 -n8 ./app",
+            &[("SLURM_PMIX_FENCE", "tree")],
+            "srun --ntasks-per-node=3 -N4 -n12 invivo exec ./app",
         ),
         ("srun -n 4 ./app", &[], "srun -n 5 invivo exec ./app"),
         (
@@ -74,17 +82,17 @@ fn a_step_of_slurm_gets_one_process_more_per_node() {
         (
             "srun -n 8 ./app",
             &ALLOCATION,
-            "srun --ntasks-per-node=3 -n 12 invivo exec ./app",
+            "SLURM_PMIX_FENCE=ring srun --ntasks-per-node=3 -n 12 invivo exec ./app",
         ),
         (
             "srun -n 7 -m cyclic ./app",
             &ALLOCATION,
-            "srun --ntasks-per-node=3 -n 11 -m cyclic invivo exec ./app",
+            "SLURM_PMIX_FENCE=ring srun --ntasks-per-node=3 -n 11 -m cyclic invivo exec ./app",
         ),
         (
             "srun -n 2 ./app",
             &ALLOCATION[..4],
-            "srun --nodes=2 --ntasks-per-node=2 -n 4 invivo exec ./app",
+            "SLURM_PMIX_FENCE=ring srun --nodes=2 --ntasks-per-node=2 -n 4 invivo exec ./app",
         ),
         (
             "srun -n 1 ./app",
@@ -99,7 +107,7 @@ fn a_step_of_slurm_gets_one_process_more_per_node() {
     let mut inside = ALLOCATION.to_vec();
     inside.push(("SLURM_NTASKS", "8"));
     let found = run("srun ./app", "/usr/bin/srun", &inside);
-    let expected = "srun --ntasks-per-node=3 -n 12 invivo exec ./app";
+    let expected = "SLURM_PMIX_FENCE=ring srun --ntasks-per-node=3 -n 12 invivo exec ./app";
     assert_eq!(found.as_deref(), Ok(expected));
 }
 
@@ -119,7 +127,7 @@ fn a_step_without_room_is_refused() {
         assert!(said.contains(part), "{line}: {said}");
     }
     let crowded = run("srun -O -n 12 ./app", "/usr/bin/srun", &ALLOCATION);
-    let expected = "srun --ntasks-per-node=4 -O -n 16 invivo exec ./app";
+    let expected = "SLURM_PMIX_FENCE=ring srun --ntasks-per-node=4 -O -n 16 invivo exec ./app";
     assert_eq!(crowded.as_deref(), Ok(expected));
 }
 

@@ -1,6 +1,7 @@
 //! What is inserted, and what is said.
 
 use super::*;
+use crate::command_line::advice::quoted;
 use clap::Parser;
 
 #[derive(Parser)]

@@ -260,11 +260,13 @@ pub fn salloc(nodes: u32, tasks: u32) -> Vec<OsString> {
     words.map(OsString::from).to_vec()
 }
 
-/// Variables of a job over several nodes. MPICH 4.0's messages cross by System V memory, as
-/// [`hosts::Hosts::environment`] says.
-pub fn environment(family: Family, nodes: u32) -> Vec<(&'static str, &'static str)> {
+/// Variables of a job over several nodes, typed by hand. MPICH 4.0's messages cross by System V
+/// memory, as [`hosts::Hosts::environment`] says. Open MPI's may come before their receivers are
+/// ready unless Slurm's fence holds, which `invivo run` sees to by itself.
+pub fn environment(family: Family, nodes: u32, by_hand: bool) -> Vec<(&'static str, &'static str)> {
     match (family, nodes) {
         (Family::Mpich, 2..) => vec![("UCX_TLS", "self,sysv")],
+        (Family::Ompi, 2..) if by_hand => vec![("SLURM_PMIX_FENCE", "ring")],
         _ => Vec::new(),
     }
 }

@@ -114,7 +114,8 @@ impl Job {
             command.envs(hosts.environment(self.family));
         }
         if self.slurm.is_some() {
-            command.envs(slurm::environment(self.family, self.hosts));
+            let by_hand = self.started_by != StartedBy::Run;
+            command.envs(slurm::environment(self.family, self.hosts, by_hand));
         }
 
         // What a test preloads comes before what this MPI needs anyway.

@@ -1,4 +1,4 @@
-//! Libraries of the tests that are preloaded: a PMPI counter, a sender of garbage, a yield.
+//! Libraries of the tests that are preloaded: a PMPI counter, a sender of garbage, a yield, a late fence.
 
 use super::build::{build, in_folder, include_options};
 use crate::mpi::{Family, functions};
@@ -41,6 +41,14 @@ pub fn yield_while_waiting(family: Family) -> PathBuf {
     let source = sources().join("yield_while_waiting.c");
     let watched = std::slice::from_ref(&source);
     library(family, "libyield_while_waiting.so", &source, watched, &[])
+}
+
+/// The library that lets process 1 of a job of Slurm come late to the fences of `MPI_Init`, built
+/// first where necessary.
+pub fn late_to_fence() -> PathBuf {
+    let source = sources().join("late_to_fence.c");
+    let watched = std::slice::from_ref(&source);
+    library(Family::Ompi, "liblate_to_fence.so", &source, watched, &[])
 }
 
 /// Compiled without the libraries of MPI's wrapper: it is preloaded into programs that have no MPI,

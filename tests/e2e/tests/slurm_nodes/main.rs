@@ -9,7 +9,7 @@ use invivo_e2e::job::Job;
 use invivo_e2e::logs::clock_log::wait_for_ticks;
 use invivo_e2e::mpi::Family;
 use invivo_e2e::processes::{Process, kill, marked, signal, variable};
-use invivo_e2e::programs::{Conversation, program};
+use invivo_e2e::programs::{Conversation, late_to_fence, program};
 use rustix::process::Signal;
 
 /// Nodes of the Slurm, and ranks of its jobs: two on each.
@@ -107,6 +107,35 @@ fn two_programs_are_one_job_on_all_nodes() {
         checks::same_traffic(&report, &own);
         observed.assert_nothing_left();
     }
+}
+
+/// Where Slurm lets processes out of `MPI_Init` before another can receive, that one dies, in a bare
+/// run, too. The message says how to make the fence hold, and `invivo run` makes it.
+#[test]
+fn a_fence_that_does_not_hold_is_told() {
+    const FAMILY: Family = Family::Ompi;
+    let Some(slurm) = slurm() else { return };
+    let command = Conversation::C.command(FAMILY);
+    let run = |job: Job| {
+        let job = job.on_nodes_of(&slurm, Way::Srun("pmix"));
+        let job = job.launcher_options(["--kill-on-bad-exit=1"]);
+        yielding(job.env("LD_PRELOAD", late_to_fence())).run()
+    };
+    let tree = |job: Job| run(job.env("SLURM_PMIX_FENCE", "tree"));
+    let bare = tree(Job::bare(FAMILY, RANKS, &command));
+    assert_ne!(bare.code(), 0, "it holds: the message is wrong");
+
+    let observed = tree(Job::observed(FAMILY, RANKS, &command).fan_in("node"));
+    assert_ne!(observed.code(), 0);
+    let said = observed.our_lines();
+    let cure = "process 0 died in MPI_Init";
+    let line = said.iter().find(|line| line.contains(cure));
+    let line = line.unwrap_or_else(|| panic!("{said:?}"));
+    assert!(line.contains("SLURM_PMIX_FENCE=ring"), "{line}");
+
+    let held = run(Job::run_by_invivo(FAMILY, RANKS, &command).fan_in("node"));
+    assert_eq!(held.code(), 0, "{:?}", held.our_lines());
+    checks::complete(&held.report(), RANKS);
 }
 
 /// What is left on nodes of a job that Slurm killed, the next one removes.
