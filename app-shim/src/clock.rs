@@ -1,7 +1,11 @@
 //! Reads the time: the node's ticks for records, nanoseconds for bounds of waits.
 
 use core::sync::atomic::{AtomicU8, Ordering};
-use invivo_proto::clock::{ClockKind, kind, tsc};
+#[cfg(feature = "test-hooks")]
+use invivo_proto::clock::skew::{here, tsc};
+#[cfg(not(feature = "test-hooks"))]
+use invivo_proto::clock::tsc;
+use invivo_proto::clock::{ClockKind, kind};
 
 static KIND: AtomicU8 = AtomicU8::new(0);
 const TSC: u8 = 1;
@@ -45,7 +49,10 @@ pub fn monotonic_ns() -> u64 {
     };
     // SAFETY: `time` is ours to write; this clock always exists.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    let ns = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
+    #[cfg(feature = "test-hooks")]
+    let ns = here().ns(ns);
+    ns
 }
 
 /// Sleeps for so many microseconds, or until a signal comes.

@@ -107,8 +107,11 @@ pub fn ring(pid: u32) {
 pub fn whereabouts() -> Whereabouts {
     let system = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let system = system.trim().replace('-', "");
+    let system = u128::from_str_radix(&system, 16).unwrap_or(0);
+    #[cfg(feature = "test-hooks")]
+    let system = invivo_proto::clock::skew::here().system(system);
     Whereabouts {
-        system: u128::from_str_radix(&system, 16).unwrap_or(0),
+        system,
         // A kernel without such namespaces has one clock; no inode has this number.
         time_space: namespace("self", "time").unwrap_or(1),
         pid_space: namespace("self", "pid").unwrap_or(0),

@@ -2,6 +2,11 @@
 //!
 //! The rate is measured at start over a few milliseconds, then over an ever longer run.
 
+#[cfg(feature = "test-hooks")]
+use invivo_proto::clock::skew::{here, tsc};
+use invivo_proto::clock::thinning::least_missed;
+#[cfg(not(feature = "test-hooks"))]
+use invivo_proto::clock::tsc;
 use invivo_proto::clock::{self, ClockKind};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
@@ -11,6 +16,10 @@ use std::time::Duration;
 const FIRST_RUN: Duration = Duration::from_millis(20);
 /// Tries per reading; the one with the least time between its ends counts.
 const TRIES: usize = 8;
+/// Both clocks are read closely within so many ticks: a microsecond or two.
+const CLOSE_TICKS: u64 = 4_000;
+/// Readings that are remembered.
+const READINGS_MAX: usize = 512;
 /// Fraction bits of the factors.
 const SHIFT: u32 = 40;
 
@@ -30,6 +39,8 @@ pub struct Reading {
 pub struct NodeClock {
     first: Reading,
     last: Reading,
+    /// Ticks and nanoseconds of readings before the last, oldest first.
+    past: Vec<(u64, u64)>,
     /// Nanoseconds per tick, and ticks per nanosecond, times 2^SHIFT.
     ns_per_tick: u128,
     ticks_per_ns: u128,
@@ -38,7 +49,10 @@ pub struct NodeClock {
 /// `CLOCK_MONOTONIC` in nanoseconds.
 pub fn monotonic_ns() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    let ns = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
+    #[cfg(feature = "test-hooks")]
+    let ns = here().ns(ns);
+    ns
 }
 
 /// CPU time of this process in nanoseconds.
@@ -50,13 +64,23 @@ pub fn cpu_ns() -> u64 {
 /// Ticks now, by the clock that the ranks of this node use.
 pub fn ticks() -> u64 {
     match clock::kind() {
-        ClockKind::Tsc => clock::tsc(),
+        ClockKind::Tsc => tsc(),
         ClockKind::Monotonic => monotonic_ns(),
     }
 }
 
-/// Reads both clocks together.
+/// Reads both clocks together, as closely as they can be.
 pub fn read() -> Reading {
+    read_until(0)
+}
+
+/// Reads both clocks together, once if nothing came in between.
+pub fn read_closely() -> Reading {
+    read_until(CLOSE_TICKS)
+}
+
+/// Reads both clocks until they are read within `enough` ticks, [`TRIES`] times at most.
+fn read_until(enough: u64) -> Reading {
     if clock::kind() == ClockKind::Monotonic {
         let ns = monotonic_ns();
         return Reading {
@@ -66,9 +90,9 @@ pub fn read() -> Reading {
         };
     }
     let one = || {
-        let before = clock::tsc();
+        let before = tsc();
         let ns = monotonic_ns();
-        let width_ticks = clock::tsc().saturating_sub(before);
+        let width_ticks = tsc().saturating_sub(before);
         Reading {
             ticks: before + width_ticks / 2,
             ns,
@@ -78,6 +102,9 @@ pub fn read() -> Reading {
     // Between the two readings this process may be descheduled, or the virtual machine be stopped.
     let mut best = one();
     for _ in 1..TRIES {
+        if best.width_ticks <= enough {
+            break;
+        }
         let next = one();
         if next.width_ticks < best.width_ticks {
             best = next;
@@ -112,6 +139,7 @@ impl NodeClock {
         NodeClock {
             first,
             last,
+            past: Vec::new(),
             ns_per_tick: (u128::from(ns) << SHIFT) / u128::from(ticks),
             ticks_per_ns: (u128::from(ticks) << SHIFT) / u128::from(ns),
         }
@@ -121,7 +149,50 @@ impl NodeClock {
     pub fn refine(&mut self, reading: Reading) {
         // Always from the first reading: the longer the run, the less the readings' widths weigh.
         if reading.ticks > self.last.ticks && reading.ns > self.last.ns {
-            *self = NodeClock::from_readings(self.first, reading);
+            let mut past = std::mem::take(&mut self.past);
+            if past.len() == READINGS_MAX {
+                past.remove(least_missed(past.len(), |index| past[index].1));
+            }
+            past.push((self.last.ticks, self.last.ns));
+            *self = NodeClock {
+                past,
+                ..NodeClock::from_readings(self.first, reading)
+            };
+        }
+    }
+
+    /// The reading taken last.
+    pub fn last(&self) -> Reading {
+        self.last
+    }
+
+    /// The readings around a point before the last one, of which `before` says whether a reading
+    /// lies before it.
+    fn around(&self, before: impl Fn(u64, u64) -> bool) -> Option<[(u64, u64); 2]> {
+        let next = self.past.partition_point(|&(ticks, ns)| before(ticks, ns));
+        let last = (self.last.ticks, self.last.ns);
+        let first = *self.past.get(next.checked_sub(1)?)?;
+        Some([first, self.past.get(next).copied().unwrap_or(last)])
+    }
+
+    /// A point in ticks of `CLOCK_MONOTONIC`, the inverse of [`NodeClock::at_ns`].
+    pub fn at_ticks(&self, ns: u64) -> u64 {
+        if ns >= self.last.ns {
+            let since_ns = ns - self.last.ns;
+            return self
+                .last
+                .ticks
+                .saturating_add(self.duration_ticks(since_ns));
+        }
+        match self.around(|_, at_ns| at_ns <= ns) {
+            Some([from, to]) => between((from.1, from.0), (to.1, to.0), ns),
+            None => {
+                let &(ticks, at_ns) = self
+                    .past
+                    .first()
+                    .unwrap_or(&(self.last.ticks, self.last.ns));
+                ticks.saturating_sub(self.duration_ticks(at_ns.saturating_sub(ns)))
+            }
         }
     }
 
@@ -137,18 +208,22 @@ impl NodeClock {
         ((u128::from(ns) * self.ticks_per_ns) >> SHIFT) as u64
     }
 
-    /// A point of time on `CLOCK_MONOTONIC`, counted from the reading taken last, so that the
-    /// rate's error weighs least on what is recent.
-    #[inline]
+    /// A point of time on `CLOCK_MONOTONIC`, counted from the readings around it, because the two
+    /// clocks' rates may change: time daemons slew one of them.
     pub fn at_ns(&self, ticks: u64) -> u64 {
         if ticks >= self.last.ticks {
-            self.last
-                .ns
-                .saturating_add(self.duration_ns(ticks - self.last.ticks))
-        } else {
-            self.last
-                .ns
-                .saturating_sub(self.duration_ns(self.last.ticks - ticks))
+            let since_ns = self.duration_ns(ticks - self.last.ticks);
+            return self.last.ns.saturating_add(since_ns);
+        }
+        match self.around(|at_ticks, _| at_ticks <= ticks) {
+            Some([from, to]) => between(from, to, ticks),
+            None => {
+                let &(at_ticks, ns) = self
+                    .past
+                    .first()
+                    .unwrap_or(&(self.last.ticks, self.last.ns));
+                ns.saturating_sub(self.duration_ns(at_ticks.saturating_sub(ticks)))
+            }
         }
     }
 
@@ -156,6 +231,14 @@ impl NodeClock {
     pub fn error_ns(&self) -> u64 {
         self.duration_ns(self.first.width_ticks.max(self.last.width_ticks))
     }
+}
+
+/// The value at `at` on the straight line between two points, the second of which lies behind `at`.
+fn between(from: (u64, u64), to: (u64, u64), at: u64) -> u64 {
+    let length = u128::from(to.0.saturating_sub(from.0)).max(1);
+    let rise = u128::from(to.1.saturating_sub(from.1));
+    let since = u128::from(at.saturating_sub(from.0));
+    from.1.saturating_add((since * rise / length) as u64)
 }
 
 #[cfg(test)]
@@ -186,6 +269,34 @@ mod tests {
             prop_assert!(error_ns <= 1 + later_ms / 500, "{} instead of {}", ns, true_ns);
             let ticks = clock.duration_ticks(clock.duration_ns(later_ms * khz));
             prop_assert!(ticks.abs_diff(later_ms * khz) <= khz / 1_000_000 + 1 + later_ms / 100);
+        }
+    }
+
+    proptest! {
+        /// A time daemon changes the rate of `CLOCK_MONOTONIC` again and again: what lies back is
+        /// still converted as the clocks ran then, both ways.
+        #[test]
+        fn old_ticks_keep_their_time_under_slewing(
+            ppm in prop::collection::vec(-500i64..=500, 3..1500),
+            seconds in 0.0f64..1.0,
+        ) {
+            const KHZ: u64 = 2_000_000;
+            let mut at = Reading { ticks: 7, ns: 5_000_000_000, width_ticks: 0 };
+            let mut clock = NodeClock::from_readings(at, at);
+            let mut truth = vec![at];
+            for ppm in ppm {
+                at.ticks += KHZ * 1000;
+                at.ns = (at.ns as i64 + 1_000_000_000 + ppm * 1000) as u64;
+                clock.refine(at);
+                truth.push(at);
+            }
+            let index = ((truth.len() - 1) as f64 * seconds) as usize;
+            let one = truth[index];
+            // Kept readings lie some seconds apart by then; between them rates are not known.
+            let slack_ns = if truth.len() > READINGS_MAX { 6_000_000 } else { 2 };
+            prop_assert!(clock.at_ns(one.ticks).abs_diff(one.ns) <= slack_ns);
+            let ticks = clock.at_ticks(one.ns);
+            prop_assert!(ticks.abs_diff(one.ticks) <= 2 * slack_ns + 2, "{} {}", ticks, one.ticks);
         }
     }
 

@@ -3,6 +3,9 @@
 //!
 //! Both decide by the same rule, so that they agree without a message.
 
+pub mod skew;
+pub mod thinning;
+
 use core::sync::atomic::{AtomicU8, Ordering};
 
 /// The node's clock.

@@ -3,12 +3,13 @@
 //! bytes.
 //!
 //! Nothing here knows MPI, a clock, a socket or a file. The crate is `no_std`; only the feature
-//! `control` (never enabled by the preloaded library) needs an allocator.
+//! `control` (never enabled by the preloaded library) needs an allocator. One function is an
+//! exception, for builds with test hooks alone: [`clock::skew::here`].
 #![no_std]
 
 #[cfg(feature = "control")]
 extern crate alloc;
-#[cfg(test)]
+#[cfg(any(test, feature = "std"))]
 extern crate std;
 
 pub mod channel;

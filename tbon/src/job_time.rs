@@ -20,7 +20,11 @@
 //! Processes of one node have one clock. There nothing is measured: what the parent knows holds for
 //! the child, and below a root on the same node job time is exact.
 
+mod history;
+
 use crate::limits::HEARTBEAT_NS;
+pub use history::MARKS_MAX;
+use history::{History, Mark, grown};
 
 /// How far two nodes' clocks may run apart, in parts per million, until they are seen to do
 /// otherwise: crystals of servers are within some 20, but `CLOCK_MONOTONIC` is slewed by time
@@ -68,11 +72,11 @@ struct Measured {
 
 impl Measured {
     fn error_at(&self, now_ns: u64, drift_ppm: u64) -> u64 {
-        // Rounded up: the bound must hold.
-        let age_ns = u128::from(now_ns.saturating_sub(self.asked_ns));
-        let drift_ns = (age_ns * u128::from(drift_ppm)).div_ceil(1_000_000);
-        self.error_ns
-            .saturating_add(u64::try_from(drift_ns).unwrap_or(UNKNOWN_NS))
+        grown(
+            self.error_ns,
+            now_ns.saturating_sub(self.asked_ns),
+            drift_ppm,
+        )
     }
 }
 
@@ -101,6 +105,8 @@ pub struct JobClock {
     shares: bool,
     /// How far own clock and the root's may run apart, by all that was seen.
     drift_ppm: u64,
+    /// What was believed before.
+    history: History,
 }
 
 impl JobClock {
@@ -115,6 +121,7 @@ impl JobClock {
             repeats: 0,
             shares: false,
             drift_ppm: DRIFT_PPM,
+            history: History::default(),
         }
     }
 
@@ -139,6 +146,7 @@ impl JobClock {
             repeats: 0,
             shares: false,
             drift_ppm: DRIFT_PPM,
+            history: History::default(),
         }
     }
 
@@ -234,16 +242,18 @@ impl JobClock {
             UNKNOWN_NS => ASK_AGAIN_NS,
             0 if job_ns == parent_ns => {
                 self.state = State::Exact;
+                self.history = History::default();
                 EXACT_ASK_NS
             }
             _ => {
                 // The parent's newest is its best.
-                if let State::Known(old) = self.state
-                    && let Some(apart_ns) = self.apart(now_ns, old, new)
-                {
-                    self.ran_apart(old, new, apart_ns);
-                }
-                self.state = State::Known(new);
+                let apart_ns = match self.state {
+                    State::Known(old) => self.apart(now_ns, old, new).inspect(|&apart_ns| {
+                        self.ran_apart(old, new, apart_ns);
+                    }),
+                    _ => None,
+                };
+                self.believe(new, apart_ns);
                 ASK_NS
             }
         };
@@ -255,8 +265,10 @@ impl JobClock {
         if matches!(self.state, State::Exact) {
             return;
         }
+        let mut apart_ns = None;
         if let State::Known(old) = self.state {
-            match self.apart(now_ns, old, new) {
+            apart_ns = self.apart(now_ns, old, new);
+            match apart_ns {
                 Some(apart_ns) => self.ran_apart(old, new, apart_ns),
                 // The older one is still the narrower of the two, in spite of its age.
                 None if old.error_at(now_ns, self.drift_ppm)
@@ -268,7 +280,18 @@ impl JobClock {
             }
         }
 
+        self.believe(new, apart_ns);
+    }
+
+    fn believe(&mut self, new: Measured, apart_ns: Option<u128>) {
         self.state = State::Known(new);
+        self.history.add(Mark {
+            own_ns: new.asked_ns,
+            offset_ns: new.offset_ns,
+            error_ns: new.error_ns,
+            drift_ppm: self.drift_ppm,
+            jump_ns: apart_ns.map_or(0, |ns| u64::try_from(ns).unwrap_or(UNKNOWN_NS)),
+        });
     }
 
     /// How far two measurements are apart that cannot both be true because they do not even touch:
@@ -319,9 +342,26 @@ impl JobClock {
         !matches!(self.state, State::Unknown)
     }
 
+    /// Job time when own clock showed `own_ns`, a while ago: by what was measured around then.
+    pub fn job_at(&self, own_ns: u64) -> u64 {
+        let offset_ns = self.history.offset_ns(own_ns);
+        shifted(own_ns, offset_ns.unwrap_or_else(|| self.offset_ns()))
+    }
+
+    /// How far times of events since `own_ns` may be off.
+    pub fn error_since_ns(&self, own_ns: u64, now_ns: u64) -> u64 {
+        match self.state {
+            State::Exact => 0,
+            _ => self.error_ns(now_ns).max(self.history.error_ns(own_ns)),
+        }
+    }
+
     /// Own time at job time `job_ns`, by what is known now.
     pub fn from_job(&self, job_ns: u64) -> u64 {
-        shifted(job_ns, -self.offset_ns())
+        match self.history.from_job(job_ns) {
+            Some(own_ns) => shifted(0, own_ns),
+            None => shifted(job_ns, -self.offset_ns()),
+        }
     }
 
     fn offset_ns(&self) -> i128 {

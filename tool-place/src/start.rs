@@ -5,7 +5,7 @@ use crate::role::PlaceRole;
 use crate::supervisors::Supervisors;
 use crate::time_point::Now;
 use invivo_mpi_link::bell::whereabouts;
-use invivo_mpi_link::clock::{NodeClock, monotonic_ns, ticks};
+use invivo_mpi_link::clock::{NodeClock, read_closely};
 use invivo_mpi_link::{Link, LinkError, packet_buffers};
 use invivo_proto::channel::TAG_WELCOME;
 use invivo_proto::ids::WorldRank;
@@ -86,9 +86,11 @@ pub fn place(
 }
 
 fn now() -> Now {
+    // Every time stamp is turned into job time by both: a time slice between them would shift all.
+    let reading = read_closely();
     Now {
-        ns: monotonic_ns(),
-        ticks: ticks(),
+        ns: reading.ns,
+        ticks: reading.ticks,
     }
 }
 

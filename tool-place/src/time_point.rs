@@ -56,14 +56,27 @@ impl<'a> TimePoint<'a> {
         self.job.error_ns(self.now.ns)
     }
 
-    /// Another point in ticks, in job time.
+    /// How far the job time of events since `job_ns` may be off, in ns: what lies back is no better
+    /// known than the clocks were then.
+    pub fn error_since_ns(&self, job_ns: u64) -> u64 {
+        let own_ns = self.job.from_job(job_ns);
+        self.job.error_since_ns(own_ns, self.now.ns)
+    }
+
+    /// Another point in ticks, in job time. The past is told by what was measured around then:
+    /// since then the clocks may have run apart.
     pub fn job_of_ticks(&self, ticks: u64) -> u64 {
-        let job_ns = self.job_ns();
         if ticks >= self.now.ticks {
-            job_ns.saturating_add(self.node.duration_ns(ticks - self.now.ticks))
-        } else {
-            job_ns.saturating_sub(self.node.duration_ns(self.now.ticks - ticks))
+            let since_ns = self.node.duration_ns(ticks - self.now.ticks);
+            return self.job_ns().saturating_add(since_ns);
         }
+        let own_ns = if ticks >= self.node.last().ticks {
+            let ago_ns = self.node.duration_ns(self.now.ticks - ticks);
+            self.now.ns.saturating_sub(ago_ns)
+        } else {
+            self.node.at_ns(ticks)
+        };
+        self.job.job_at(own_ns)
     }
 
     /// How long a tick takes, in picoseconds.
@@ -78,11 +91,12 @@ impl<'a> TimePoint<'a> {
         self.node
     }
 
-    /// Another point in job time, in ticks. Counted from now, so that errors of rates weigh least
-    /// on what is near.
+    /// Another point in job time, in ticks: the inverse of [`TimePoint::job_of_ticks`].
     pub fn ticks_of(&self, job_ns: u64) -> u64 {
         let ns = self.job.from_job(job_ns);
-        if ns >= self.now.ns {
+        if ns < self.node.last().ns.min(self.now.ns) {
+            self.node.at_ticks(ns)
+        } else if ns >= self.now.ns {
             self.now
                 .ticks
                 .saturating_add(self.node.duration_ticks(ns - self.now.ns))

@@ -146,7 +146,7 @@ pub const CHECKS: &[Check] = &[
         name: "build",
         about: "the trees in target/dist and, with test hooks, in target/dist-hooks",
         needs: None,
-        run: |_| passed(tree()),
+        run: |all| passed(tree(all)),
     },
     Check {
         name: "wrappers",
@@ -330,9 +330,9 @@ fn mpi(all: bool) -> Result<Ended> {
 }
 
 /// Both trees. What only `--all` needs is set up by the suite before all checks.
-fn tree() -> Result<()> {
+fn tree(all: bool) -> Result<()> {
     build::run(None, Linked::Here, Purpose::Build(None), false)?;
-    hooks::run().map(|_| ())
+    hooks::run(all).map(|_| ())
 }
 
 fn end_to_end(all: bool) -> Result<Ended> {

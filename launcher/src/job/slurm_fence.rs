@@ -3,9 +3,9 @@
 //! Nobody may send before all can receive: Open MPI jumps to an address that is not set yet
 //! (SIGSEGV) when a message comes earlier. But Slurm lets the processes of each node through by
 //! themselves where a job has fewer nodes than the `TreeWidth` of its configuration (16 or 50,
-//! unless the site says another): then its tree of nodes has no edges, and a fence without data goes
-//! along that tree. Seen with Slurm 22.05; later ones have the same code. Its other way, the ring,
-//! holds, and a variable of `srun` chooses it.
+//! unless the site says another): then its tree of nodes has no edges, and a fence without data
+//! goes along that tree. Seen with Slurm 22.05; later ones have the same code. Its other way, the
+//! ring, holds, and a variable of `srun` chooses it.
 
 use crate::job::environment::{Environment, Family, World};
 use crate::process::child::Ended;

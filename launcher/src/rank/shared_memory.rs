@@ -128,7 +128,10 @@ impl SharedMemory {
 /// `CLOCK_MONOTONIC` in ns, by which gates open.
 pub fn monotonic_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    let ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+    #[cfg(feature = "test-hooks")]
+    let ns = invivo_proto::clock::skew::here().ns(ns);
+    ns
 }
 
 impl AsFd for SharedMemory {

@@ -56,7 +56,7 @@ pub struct Timeline {
     pub pieces: Vec<Piece>,
     /// Where the next page begins; nothing behind the job's last location.
     pub next: Option<TimelinePosition>,
-    /// How far job time may be off at that place, in ns.
+    /// How far the job time of these calls may be off, in ns.
     pub clock_error_ns: u64,
 }
 

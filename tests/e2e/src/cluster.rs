@@ -2,4 +2,5 @@
 
 pub mod control_group;
 pub mod hosts;
+pub mod skews;
 pub mod slurm;

@@ -6,7 +6,7 @@ use crate::rank::Eagerness;
 use crate::rank::timeline::Wanted;
 use crate::time_point::Now;
 use invivo_proto::control::timeline::{
-    TIMELINE_LOCATIONS_MAX, TIMELINE_PAGE_MAX, Timeline, TimelinePosition,
+    Piece, TIMELINE_LOCATIONS_MAX, TIMELINE_PAGE_MAX, Timeline, TimelinePosition,
 };
 use invivo_tbon::job_time::JobClock;
 use std::ops::Range;
@@ -33,6 +33,31 @@ pub fn page(
     is_over: bool,
     local: &mut LocalRanks,
 ) -> Timeline {
+    let mut timeline = pieces(now, query, clock, is_paused, is_over, local);
+    let moment = local.time_point(now, clock);
+    let oldest_ns = timeline.pieces.iter().filter_map(begin_ns).min();
+    timeline.clock_error_ns = match oldest_ns {
+        Some(begin_ns) => moment.error_since_ns(begin_ns),
+        None => moment.error_ns(),
+    };
+    timeline
+}
+
+/// When the first of its calls began, in job time.
+fn begin_ns(piece: &Piece) -> Option<u64> {
+    let rows = piece.rows.iter();
+    let begins = rows.map(|row| row.end_ns.saturating_sub(row.duration_ns));
+    begins.chain(piece.open.map(|open| open.begin_ns)).min()
+}
+
+fn pieces(
+    now: Now,
+    query: PageQuery,
+    clock: &JobClock,
+    is_paused: bool,
+    is_over: bool,
+    local: &mut LocalRanks,
+) -> Timeline {
     let PageQuery {
         from,
         job_ns,
@@ -42,10 +67,7 @@ pub fn page(
     let Some(first) = local.index(from.location.rank) else {
         return Timeline::default();
     };
-    let mut timeline = Timeline {
-        clock_error_ns: local.time_point(now, clock).error_ns(),
-        ..Timeline::default()
-    };
+    let mut timeline = Timeline::default();
 
     let mut room = max.clamp(1, TIMELINE_PAGE_MAX) as usize;
     for index in first..local.ranks.len() {

@@ -1,6 +1,7 @@
 //! Builds `target/dist-hooks`: the tree once more, with what only tests may switch on.
 //!
-//! Only programs with the feature `test-hooks` differ; all other files are links to `target/dist`.
+//! Only programs and preloaded libraries with the feature `test-hooks` differ; all other files are
+//! links to `target/dist`.
 
 use super::compile::{Linked, compile};
 use super::install::{install, without_mpi};
@@ -15,20 +16,24 @@ const HOOKED: [(&str, &str, bool); 2] = [
     ("tool-process", "invivo-tool-process", true),
 ];
 
-/// Builds it beside a `target/dist` that is there.
-pub fn run() -> Result<PathBuf> {
+/// Builds it beside a `target/dist` that is there. With `all`, the preloaded libraries of all MPIs
+/// have hooks, and not only the first: each takes as long as all the rest.
+pub fn run(all: bool) -> Result<PathBuf> {
     let tree = dist_hooks();
     let step = Step::begin("building the tree with test hooks");
-    step.end(build(&tree))?;
+    step.end(build(&tree, all))?;
     Ok(tree)
 }
 
-fn build(tree: &Path) -> Result<()> {
+fn build(tree: &Path, all: bool) -> Result<()> {
     link_all(&dist(), tree)?;
     for family in FAMILIES {
         let Some(compiler) = family.compiler else {
             continue;
         };
+        if all || family.is_first() {
+            shim(family, tree)?;
+        }
         let mut build = Linked::Here.build()?;
         build.env("MPICC", compiler);
 
@@ -64,6 +69,18 @@ fn build(tree: &Path) -> Result<()> {
             place(family, tree, name, on_mpi)?;
         }
     }
+    Ok(())
+}
+
+/// The preloaded library, which reads the clock.
+fn shim(family: Family, tree: &Path) -> Result<()> {
+    let mut build = Linked::Here.build()?;
+    let features = format!("family-{},test-hooks", family.name);
+    build.args(["-p", "invivo-app-shim", "--features", &features]);
+    compile(build, &family.target(), "shim", "test hooks")?;
+    let library = "libinvivo_shim.so";
+    let built = Linked::Here.results(&family.target(), "shim").join(library);
+    install(&built, &family.place_in(tree, library))?;
     Ok(())
 }
 

@@ -1168,7 +1168,7 @@ pub struct TimelinePage {
     /// One entry for each location.
     #[prost(message, repeated, tag = "4")]
     pub pieces: ::prost::alloc::vec::Vec<LocationPiece>,
-    /// Error of the job time of these ranks' tool place, in ns.
+    /// How far the job time of these calls may be off, in ns: 0 on the root's node.
     #[prost(uint64, tag = "5")]
     pub clock_error_ns: u64,
     /// Tool processes that did not answer, by their number in the whole MPI job: their records are

@@ -118,6 +118,11 @@ impl Job {
         }
     }
 
+    /// The MPI of the job.
+    pub fn family(&self) -> Family {
+        self.family
+    }
+
     /// Sets an environment variable.
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Job {
         self.environment
@@ -264,11 +269,6 @@ impl Job {
 
     pub(super) fn invivo(&self) -> PathBuf {
         self.invivo.clone().unwrap_or_else(paths::invivo)
-    }
-
-    /// The MPI of the job.
-    pub fn family(&self) -> Family {
-        self.family
     }
 
     /// How Slurm starts it, if it does.

@@ -1,4 +1,5 @@
-//! Libraries of the tests that are preloaded: a PMPI counter, a sender of garbage, a yield, a late fence.
+//! Libraries of the tests that are preloaded: a PMPI counter, a sender of garbage, a yield, a late
+//! fence.
 
 use super::build::{build, in_folder, include_options};
 use crate::mpi::{Family, functions};

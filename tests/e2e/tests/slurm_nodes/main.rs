@@ -109,8 +109,8 @@ fn two_programs_are_one_job_on_all_nodes() {
     }
 }
 
-/// Where Slurm lets processes out of `MPI_Init` before another can receive, that one dies, in a bare
-/// run, too. The message says how to make the fence hold, and `invivo run` makes it.
+/// Where Slurm lets processes out of `MPI_Init` before another can receive, that one dies, in a
+/// bare run, too. The message says how to make the fence hold, and `invivo run` makes it.
 #[test]
 fn a_fence_that_does_not_hold_is_told() {
     const FAMILY: Family = Family::Ompi;
