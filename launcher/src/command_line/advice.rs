@@ -58,7 +58,9 @@ pub fn explain(error: &LineError, args: &[OsString]) -> String {
         }
         LineError::SeveralPrograms => {
             format!(
-                "several programs in one job (`:`) are read for mpiexec on one node only; {by_hand}"
+                "several programs in one job (`:`) on several nodes are read for mpiexec where a \
+                 list of hosts or the batch system says how many processes each node takes; \
+                 {by_hand}"
             )
         }
         LineError::Heterogeneous => {

@@ -38,6 +38,8 @@ pub struct Prepared {
     pub nodes: Option<u32>,
     /// What the launcher has to find in its environment besides.
     pub variable: Option<(&'static str, &'static str)>,
+    /// Tool processes that are started with each program.
+    tools: Vec<u32>,
     /// The line with all changes but the total and the programs.
     changed: Line,
     changed_words: Vec<OsString>,
@@ -50,6 +52,8 @@ type Change = (usize, OsString);
 #[derive(Default)]
 struct Nodes {
     number: Option<u32>,
+    /// Ranks of each, where that is certain.
+    ranks: Option<Vec<u32>>,
     /// The option with the number of processes of each node.
     per_node: Option<(u32, usize)>,
     /// Words behind the launcher's name.
@@ -93,16 +97,20 @@ pub fn prepare(
         Some(hosts) if hosts > 1 => Policy::PerNode { hosts },
         _ => Policy::Tail,
     };
-    if line.parts.len() > 1 && policy != Policy::Tail {
-        return Err(wrong(LineError::SeveralPrograms));
-    }
     let layout =
         Layout::shared_out(line.ranks(), fan_in, policy).map_err(|error| error.to_string())?;
+    let is_one_per_node = layout.is_one_per_node();
+    let tools = match found.ranks.filter(|_| is_one_per_node) {
+        Some(ranks) => line.tools_of_nodes(&ranks),
+        None if line.parts.len() > 1 && policy != Policy::Tail => {
+            return Err(wrong(LineError::SeveralPrograms));
+        }
+        None => line.tools_at_the_end(layout.total() - layout.app()),
+    };
     if line.flavour == Flavour::Slurm {
         srun_has_room(&words, &layout, around).map_err(|problem| problem.to_string())?;
     }
 
-    let tools = layout.total() - layout.app();
     let mut changed_words = words.clone();
     if let Some((at, word)) = per_node(&words, line.flavour, &layout, found.per_node) {
         changed_words[at] = word;
@@ -110,6 +118,7 @@ pub fn prepare(
     let mut more = found.more;
     if policy == Policy::Tail {
         let (launcher, cores) = (around.launcher, around.cores);
+        let tools = layout.total() - layout.app();
         more.extend(binding::kept(
             &line,
             launcher,
@@ -125,11 +134,12 @@ pub fn prepare(
     let told = found.number.filter(|_| line.flavour != Flavour::Slurm);
     let told = nodes.or(told).filter(|hosts| *hosts > 1);
     Ok(Prepared {
-        nodes: told.filter(|_| !layout.is_one_per_node()),
+        nodes: told.filter(|_| !is_one_per_node),
         variable: found.variable,
         line,
         words,
         layout,
+        tools,
         changed,
         changed_words,
     })
@@ -138,8 +148,8 @@ pub fn prepare(
 impl Prepared {
     /// The line to run, with `inserted` before every program.
     pub fn real(&self, inserted: &[OsString]) -> Vec<OsString> {
-        let tools = self.layout.total() - self.layout.app();
-        self.changed.extended(&self.changed_words, tools, inserted)
+        self.changed
+            .extended(&self.changed_words, &self.tools, inserted)
     }
 
     /// The same to type into a shell.
@@ -207,8 +217,11 @@ fn of_mpiexec(
     let crowded = set || has(&["oversubscribe", "mca", "gmca", "prtemca"]);
     let ranks = line.ranks();
     let each = per_node.map(|(each, _)| each);
-    room::nodes_of_mpiexec(&found, line.flavour, ranks, each, crowded)
-        .map(|number| nodes(Some(number)))
+    let used = room::nodes_of_mpiexec(&found, line.flavour, ranks, each, crowded)?;
+    Ok(Nodes {
+        ranks: used.ranks,
+        ..nodes(Some(used.number))
+    })
 }
 
 /// The nodes of an `srun`.
@@ -257,6 +270,7 @@ fn of_srun(
         number,
         per_node,
         more,
+        ranks: None,
         variable: slurm_fence::variable(around.environment, protocol, number),
     })
 }

@@ -110,6 +110,24 @@ fn filled(slots: &[u32], ranks: u32, per_node: Option<u32>, tools: u32) -> Optio
     None
 }
 
+/// The nodes of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Used {
+    /// How many.
+    pub number: u32,
+    /// Ranks of each, in the launcher's order, where that is certain.
+    pub ranks: Option<Vec<u32>>,
+}
+
+impl From<u32> for Used {
+    fn from(number: u32) -> Used {
+        Used {
+            number,
+            ranks: None,
+        }
+    }
+}
+
 /// The nodes that `mpiexec` uses for so many ranks with a tool process on each. Where there is no
 /// room, `crowded` says that the launcher starts them all the same, as many on each node.
 ///
@@ -121,7 +139,7 @@ pub fn nodes_of_mpiexec(
     ranks: u32,
     per_node: Option<u32>,
     crowded: bool,
-) -> Result<u32, Problem> {
+) -> Result<Used, Problem> {
     // Hydra puts as many on each node as it is told, whatever there is room for.
     let told = per_node.filter(|_| flavour == Flavour::Hydra);
     let told = told.map(|each| vec![each.saturating_add(1); allocation.slots.len()]);
@@ -131,11 +149,13 @@ pub fn nodes_of_mpiexec(
     let each = ranks.div_ceil(bare.max(1)) + 1;
     let found = match filled(slots, ranks, per_node, 1) {
         Some(found) => found,
-        None if crowded => return Ok(bare),
+        None if crowded => return Ok(bare.into()),
         // On one node Hydra starts any number, and what a list of hosts says of one node Open MPI
         // tells by itself.
-        None if slots.len() == 1 && flavour != Flavour::OpenMpi => return Ok(1),
-        None if slots.len() == 1 && matches!(allocation.given, Given::Line(_)) => return Ok(1),
+        None if slots.len() == 1 && flavour != Flavour::OpenMpi => return Ok(1.into()),
+        None if slots.len() == 1 && matches!(allocation.given, Given::Line(_)) => {
+            return Ok(1.into());
+        }
         None => {
             return Err(Problem::NoRoom {
                 sum: sum(ranks, bare),
@@ -148,7 +168,10 @@ pub fn nodes_of_mpiexec(
             });
         }
     };
-    Ok(found.len() as u32)
+    Ok(Used {
+        number: found.len() as u32,
+        ranks: Some(found),
+    })
 }
 
 /// `8 ranks + 4 tool processes`
@@ -215,6 +238,7 @@ mod tests {
 
     fn nodes(slots: &[u32], ranks: u32, per_node: Option<u32>) -> Result<u32, String> {
         nodes_of_mpiexec(&slurm(slots), Flavour::OpenMpi, ranks, per_node, false)
+            .map(|used| used.number)
             .map_err(|problem| problem.to_string())
     }
 
@@ -251,7 +275,8 @@ mod tests {
     #[test]
     fn who_may_crowd_the_nodes_does() {
         let crowded = |flavour, slots: &[u32], ranks, crowded| {
-            nodes_of_mpiexec(&slurm(slots), flavour, ranks, None, crowded)
+            let used = nodes_of_mpiexec(&slurm(slots), flavour, ranks, None, crowded);
+            used.map(|used| used.number)
         };
         assert_eq!(crowded(Flavour::OpenMpi, &[2; 4], 8, true), Ok(4));
         assert_eq!(crowded(Flavour::Hydra, &[4], 4, false), Ok(1));

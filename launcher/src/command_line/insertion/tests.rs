@@ -164,6 +164,18 @@ fn mpiexec_knows_the_nodes_of_its_job() {
             "mpiexec --hostfile hosts -n 2 ./a : -n 2 ./b",
             ompi,
             &[],
+            "mpiexec --hostfile hosts -n 3 invivo exec ./a : -n 3 invivo exec ./b",
+        ),
+        (
+            "mpiexec -n 3 ./a : -n 1 ./b : -n 4 ./c",
+            ompi,
+            &ALLOCATION,
+            "mpiexec -n 4 invivo exec ./a : -n 2 invivo exec ./b : -n 6 invivo exec ./c",
+        ),
+        (
+            "mpiexec --oversubscribe -n 6 ./a : -n 6 ./b",
+            ompi,
+            &ALLOCATION,
             "several programs",
         ),
         (

@@ -104,18 +104,17 @@ impl Line {
             .fold(0, |sum, part| sum.saturating_add(part.count))
     }
 
-    /// The same line with `tools` more processes and `inserted` before every program. Where there
-    /// are several programs, the tool processes are one more: they are the last ones of the world.
-    pub fn extended(&self, args: &[OsString], tools: u32, inserted: &[OsString]) -> Vec<OsString> {
+    /// The same line with so many processes more of each program, and `inserted` before it.
+    pub fn extended(
+        &self,
+        args: &[OsString],
+        tools: &[u32],
+        inserted: &[OsString],
+    ) -> Vec<OsString> {
         let mut line = Vec::new();
         let mut from = 0;
-        let several = self.parts.len() > 1;
-        for part in &self.parts {
-            let count = if several {
-                part.count
-            } else {
-                part.count + tools
-            };
+        for (part, tools) in self.parts.iter().zip(tools) {
+            let count = part.count + tools;
             line.extend_from_slice(&args[from..part.program.start]);
             // The words before the program were copied last, so the count lies as far from the end
             // of the new line as from the program in the old one.
@@ -125,12 +124,29 @@ impl Line {
             line.extend_from_slice(&args[part.program.clone()]);
             from = part.program.end;
         }
-        if several {
-            line.extend([":".into(), "-n".into(), tools.to_string().into()]);
-            line.extend_from_slice(inserted);
-            line.extend_from_slice(self.program(args));
-        }
         line
+    }
+
+    /// How many tool processes each program has besides, with one behind the ranks of every node:
+    /// it is started with the program that has the last rank there.
+    pub fn tools_of_nodes(&self, ranks_of_nodes: &[u32]) -> Vec<u32> {
+        let mut tools = vec![0; self.parts.len()];
+        let (mut of_programs, mut of_nodes) = (0, 0);
+        let mut nodes = ranks_of_nodes.iter().peekable();
+        for (part, tools) in self.parts.iter().zip(&mut tools) {
+            of_programs += part.count;
+            while let Some(ranks) = nodes.next_if(|ranks| of_nodes + **ranks <= of_programs) {
+                of_nodes += ranks;
+                *tools += 1;
+            }
+        }
+        tools
+    }
+
+    /// So many tool processes with the last program.
+    pub fn tools_at_the_end(&self, tools: u32) -> Vec<u32> {
+        let before = self.parts.len().saturating_sub(1);
+        std::iter::repeat_n(0, before).chain([tools]).collect()
     }
 
     /// The first program with its arguments.

@@ -323,7 +323,7 @@ mod tests {
         let args = words(line);
         let read = read(&args)?;
         assert_eq!(read.ranks(), 4, "{line}");
-        let line = read.extended(&args, 2, &words("invivo exec --"));
+        let line = read.extended(&args, &read.tools_at_the_end(2), &words("invivo exec --"));
         let line: Vec<_> = line.iter().map(|word| word.to_string_lossy()).collect();
         Ok(line.join(" "))
     }

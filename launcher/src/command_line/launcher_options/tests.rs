@@ -11,7 +11,7 @@ fn words(line: &str) -> Vec<OsString> {
 fn extended(line: &str) -> Result<String, LineError> {
     let args = words(line);
     let read = read(&args, None)?;
-    let line = read.extended(&args, 2, &words("invivo exec --"));
+    let line = read.extended(&args, &read.tools_at_the_end(2), &words("invivo exec --"));
     Ok(line
         .iter()
         .map(|word| word.to_string_lossy())
@@ -55,8 +55,7 @@ fn the_count_grows_and_invivo_precedes_the_program() {
         ("mpiexec -n 4 - x", "mpiexec -n 6 invivo exec -- - x"),
         (
             "mpirun -n 1 ./a x : --np 3 -x A=b ./b y",
-            "mpirun -n 1 invivo exec -- ./a x : --np 3 -x A=b invivo exec -- ./b y : -n 2 invivo \
-             exec -- ./a x",
+            "mpirun -n 1 invivo exec -- ./a x : --np 5 -x A=b invivo exec -- ./b y",
         ),
     ] {
         match extended(line) {
@@ -193,7 +192,7 @@ proptest! {
         let [part] = line.parts.as_slice() else { panic!("one program") };
         prop_assert_eq!((part.count, part.program.clone()), (ranks, program_at..args.len()));
         let inserted: Vec<OsString> = words("/opt/invivo/bin/invivo exec --");
-        let mut extended = line.extended(&args, 3, &inserted);
+        let mut extended = line.extended(&args, &line.tools_at_the_end(3), &inserted);
         prop_assert_eq!(&extended[program_at..program_at + 3], &inserted[..]);
         extended.drain(program_at..program_at + 3);
         extended[part.count_at] = ranks.to_string().into();

@@ -80,7 +80,8 @@ fn a_pause_and_a_death_are_seen_on_every_node() {
     }
 }
 
-/// One job of a C and a Fortran program, of which both have ranks on the second node.
+/// One job of a C and a Fortran program, of which both have ranks on the second node, by hand and,
+/// with the MPI's own launcher, by `invivo run`.
 #[test]
 fn two_programs_are_one_job_on_all_nodes() {
     const OF_C: u32 = 3;
@@ -97,15 +98,22 @@ fn two_programs_are_one_job_on_all_nodes() {
         };
         let bare = two(Job::bare(family, OF_C, &c), bare_way, 0).run();
         assert_eq!(bare.code(), 0, "{what}: the bare run");
-        let observed = two(Job::observed(family, OF_C, &c), way, 1).run();
-        assert_eq!(observed.code(), 0, "{what}: {:?}", observed.our_lines());
-        assert_eq!(observed.stdout(), bare.stdout(), "{what}");
+        let mut jobs = vec![two(Job::observed(family, OF_C, &c), way, 1)];
+        if matches!(way, Way::Mpiexec(_)) {
+            let by_invivo = Job::run_by_invivo(family, OF_C, &c).and(RANKS - OF_C, &fortran);
+            jobs.push(yielding(by_invivo.fan_in("node").on_nodes_of(&slurm, way)));
+        }
+        for job in jobs {
+            let observed = job.run();
+            assert_eq!(observed.code(), 0, "{what}: {:?}", observed.our_lines());
+            assert_eq!(observed.stdout(), bare.stdout(), "{what}");
 
-        let (report, own) = (observed.report(), observed.own_counts());
-        checks::complete(&report, RANKS);
-        checks::same_calls(&report, &own.calls);
-        checks::same_traffic(&report, &own);
-        observed.assert_nothing_left();
+            let (report, own) = (observed.report(), observed.own_counts());
+            checks::complete(&report, RANKS);
+            checks::same_calls(&report, &own.calls);
+            checks::same_traffic(&report, &own);
+            observed.assert_nothing_left();
+        }
     }
 }
 
