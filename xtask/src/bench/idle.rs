@@ -3,7 +3,7 @@
 
 use super::effort::Effort;
 use super::machine::Beside;
-use super::mpi::{MPIS, Mpi, behind_run};
+use super::mpi::{APART, MPIS, Mpi, behind_run_with};
 use super::processes::of_job;
 use super::results::{folder, write_table};
 use anyhow::{Context, Result, ensure};
@@ -29,25 +29,29 @@ pub fn run(effort: &Effort) -> Result<()> {
     let beside = Beside::begin();
     let mut rows = Vec::new();
     println!(
-        "{:<10}{:<16}{:>7}{:>14}{:>10}",
-        "MPI", "process", "of them", "most, % core", "target"
+        "{:<10}{:<13}{:<16}{:>7}{:>14}{:>10}",
+        "MPI", "tools", "process", "of them", "most, % core", "target"
     );
     for mpi in MPIS {
         if effort.wants(mpi.title) {
-            rows.extend(measure(mpi, seconds)?);
+            for (tools, options) in [("one", &[][..]), ("place, root", APART)] {
+                rows.extend(measure(mpi, seconds, tools, options)?);
+            }
         }
     }
     let about = "CPU time of each process of the tool, as a part of a core (the most of those of \
-                 a name), while two ranks sleep and look for a message five times a second, and \
+                 a name; of one tool process, and with place and root in a process each), while two ranks \
+                 sleep and look for a message five times a second, and \
                  nobody is connected.";
     write_table("idle", about, effort, &beside, &rows)
 }
 
-fn measure(mpi: Mpi, seconds: u64) -> Result<Vec<Value>> {
+/// One job; `tools` says which tool processes the options make.
+fn measure(mpi: Mpi, seconds: u64, tools: &str, options: &[&str]) -> Result<Vec<Value>> {
     let mut bare = mpi.launch(RANKS);
     bare.arg(mpi.compile("nothing.c", "nothing", &[])?);
     bare.arg((seconds + 2 * AROUND_S).to_string());
-    let mut job = behind_run(&bare, &folder().join("idle-report.json"))
+    let mut job = behind_run_with(options, &bare, &folder().join("idle-report.json"))
         .spawn()
         .context("the job")?;
     let processes = of_job(job.id())?;
@@ -70,12 +74,12 @@ fn measure(mpi: Mpi, seconds: u64) -> Result<Vec<Value>> {
     for (name, each) in by_name {
         let most = each.iter().copied().fold(0.0, f64::max);
         println!(
-            "{:<10}{name:<16}{:>7}{most:>14.3}{TARGET_PERCENT:>10.1}",
+            "{:<10}{tools:<13}{name:<16}{:>7}{most:>14.3}{TARGET_PERCENT:>10.1}",
             mpi.title,
             each.len()
         );
         rows.push(json!({
-            "mpi": mpi.title, "process": name, "processes": each.len(), "percent": most,
+            "mpi": mpi.title, "tools": tools, "process": name, "processes": each.len(), "percent": most,
             "seconds": seconds, "target_percent": TARGET_PERCENT,
         }));
     }

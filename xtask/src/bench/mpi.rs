@@ -112,14 +112,22 @@ pub fn observed(launch: &mut Command, report: &Path, options: &[&str]) {
     launch.args(options).arg("--");
 }
 
+/// Options that give a place and the root a process each, as before there was one for both.
+pub const APART: &[&str] = &["--fan-in", "16"];
+
 /// The launcher's line as it is, behind `invivo run --`: what a user would type.
 pub fn behind_run(line: &Command, report: &Path) -> Command {
+    behind_run_with(&[], line, report)
+}
+
+/// The same with options of `invivo run`.
+pub fn behind_run_with(options: &[&str], line: &Command, report: &Path) -> Command {
     // A report of an earlier run must not be taken for this one's.
     let _ = std::fs::remove_file(report);
     let mut run = Command::new(invivo());
     run.args(["run", "--no-config", "--quiet", "--report"])
         .arg(report);
-    run.arg("--").arg(line.get_program());
+    run.args(options).arg("--").arg(line.get_program());
     run.args(line.get_args());
     allow_root(&mut run);
     run.current_dir(line.get_current_dir().unwrap_or(&folder()))

@@ -1,9 +1,9 @@
-//! Benches the start and end of a job: four ranks that call MPI_Init and MPI_Finalize only, bare
-//! and by `invivo run`, in pairs one after the other.
+//! Benches the start and end of a job: four ranks that call MPI_Init and MPI_Finalize only, bare,
+//! by `invivo run`, and with place and root in a process each, in turns.
 
 use super::effort::Effort;
 use super::machine::Beside;
-use super::mpi::{MPIS, Mpi, Report, behind_run};
+use super::mpi::{APART, MPIS, Mpi, Report, behind_run_with};
 use super::results::{folder, write_table};
 use super::statistics::{Median, differences};
 use crate::run::{output, show};
@@ -25,8 +25,8 @@ pub fn run(effort: &Effort) -> Result<()> {
     let beside = Beside::begin();
     let mut rows = Vec::new();
     println!(
-        "{:<10}{:>10}{:>12}{:>11}  {:<18}{:>10}",
-        "MPI", "bare ms", "observed ms", "added ms", "bounds", "target"
+        "{:<10}{:>10}{:>12}{:>11}  {:<18}{:>10}{:>13}",
+        "MPI", "bare ms", "observed ms", "added ms", "bounds", "target", "apart, added"
     );
     for mpi in MPIS {
         let row = measure(mpi, pairs)?;
@@ -37,53 +37,64 @@ pub fn run(effort: &Effort) -> Result<()> {
             of("added_ms", "high")
         );
         println!(
-            "{:<10}{:>10.0}{:>12.0}{:>11.0}  {bounds:<18}{TARGET_MS:>10.0}",
+            "{:<10}{:>10.0}{:>12.0}{:>11.0}  {bounds:<18}{TARGET_MS:>10.0}{:>13.0}",
             mpi.title,
             of("bare_ms", "median"),
             of("observed_ms", "median"),
-            of("added_ms", "median")
+            of("added_ms", "median"),
+            of("apart_added_ms", "median")
         );
         rows.push(row);
     }
     let about = "From the launcher's start to its end: four ranks that call MPI_Init and \
-        MPI_Finalize, bare and by invivo run with \
-                 a report, in pairs one after the other; added is the median of the pairs' \
-                 differences. Ranks, one place and the \
-                 root share the cores.";
+        MPI_Finalize, bare, by invivo run with \
+                 a report (one tool process), and with place and root in a process each, in \
+                 turns; added is the median of the turns' \
+                 differences. Ranks and tool processes share the cores.";
     write_table("startup", about, effort, &beside, &rows)
 }
 
 fn measure(mpi: Mpi, pairs: usize) -> Result<Value> {
     let program = mpi.compile("nothing.c", "nothing", &[])?;
     let report = folder().join("startup-report.json");
-    let mut times = Vec::new();
-    // The first pair fills the caches and is not counted.
-    for pair in 0..=pairs {
-        // The order changes, as in all benches of pairs.
-        let mut bare = bare(mpi, &program);
-        let mut with = behind_run(&bare, &report);
-        let (bare, with) = if pair % 2 == 0 {
-            let bare = ms(&mut bare)?;
-            (bare, ms(&mut with)?)
-        } else {
-            let with = ms(&mut with)?;
-            (ms(&mut bare)?, with)
-        };
-
+    let mut line = mpi.launch(RANKS);
+    line.arg(&program);
+    let observed = |options: &[&str]| -> Result<f64> {
+        let took = ms(&mut behind_run_with(options, &line, &report))?;
         let report = Report::read(&report)?;
         report.is_complete(RANKS)?;
         report.has_called("MPI_Init", u64::from(RANKS))?;
         report.has_called("MPI_Finalize", u64::from(RANKS))?;
-        if pair != 0 {
-            times.push((bare, with));
+        Ok(took)
+    };
+    let run = |kind: usize| match kind {
+        0 => ms(&mut bare(mpi, &program)),
+        1 => observed(&[]),
+        _ => observed(APART),
+    };
+    let mut times: [Vec<f64>; 3] = Default::default();
+    // The first turn fills the caches and is not counted.
+    for turn in 0..=pairs {
+        // The order changes, as in all benches of turns.
+        for place in 0..times.len() {
+            let kind = (turn + place) % times.len();
+            let took = run(kind)?;
+            if turn != 0 {
+                times[kind].push(took);
+            }
         }
     }
 
-    let (bare, with): (Vec<f64>, Vec<f64>) = times.iter().copied().unzip();
+    let [bare, with, apart] = &times;
+    let added = |with: &[f64]| -> Result<Value> {
+        let pairs: Vec<(f64, f64)> = bare.iter().copied().zip(with.iter().copied()).collect();
+        Ok(Median::of(&differences(&pairs))?.json())
+    };
     Ok(json!({
-        "mpi": mpi.title, "ranks": RANKS, "pairs": pairs, "bare_ms": Median::of(&bare)?.json(),
-        "observed_ms": Median::of(&with)?.json(),
-        "added_ms": Median::of(&differences(&times))?.json(),
+        "mpi": mpi.title, "ranks": RANKS, "pairs": pairs, "bare_ms": Median::of(bare)?.json(),
+        "observed_ms": Median::of(with)?.json(),
+        "added_ms": added(with)?,
+        "apart_added_ms": added(apart)?,
         "target_ms": TARGET_MS,
     }))
 }

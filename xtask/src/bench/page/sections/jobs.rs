@@ -36,19 +36,20 @@ pub fn bytes(runs: &Runs) -> Result<String> {
 pub fn startup(runs: &Runs) -> Result<String> {
     let run = newest(runs)?;
     let mut text = String::from(
-        "| MPI | bare ms | observed ms | added ms | target | added, earlier runs \
-         |\n|---|---|---|---|---|---|\n",
+        "| MPI | bare ms | observed ms | added ms | target | added, earlier runs | added with place \
+         and root apart |\n|---|---|---|---|---|---|---|\n",
     );
     for row in rows(run) {
         let mpi = word(row, "mpi");
         let _ = writeln!(
             text,
-            "| {mpi} | {} | {} | {} | {} | {} |",
+            "| {mpi} | {} | {} | {} | {} | {} | {} |",
             bounded(&row["bare_ms"]),
             bounded(&row["observed_ms"]),
             bounded(&row["added_ms"]),
             short(row["target_ms"].as_f64().unwrap_or(0.0)),
-            earlier(runs, |other| other["mpi"] == mpi, "added_ms")
+            earlier(runs, |other| other["mpi"] == mpi, "added_ms"),
+            bounded(&row["apart_added_ms"])
         );
     }
     Ok(text)

@@ -46,14 +46,15 @@ pub fn profile(runs: &Runs) -> Result<String> {
 pub fn idle(runs: &Runs) -> Result<String> {
     let run = newest(runs)?;
     let mut text = String::from(
-        "| MPI | process | of them | seconds | of a core, the most, % | aim |\n\
-         |---|---|---|---|---|---|\n",
+        "| MPI | tool processes | process | of them | seconds | of a core, the most, % | aim |\n\
+         |---|---|---|---|---|---|---|\n",
     );
     for row in rows(run) {
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {} | {:.3} | {} |",
+            "| {} | {} | {} | {} | {} | {:.3} | {} |",
             word(row, "mpi"),
+            word(row, "tools"),
             word(row, "process"),
             row["processes"],
             row["seconds"],
