@@ -152,6 +152,7 @@ fn each_fault_leaves_its_path_on_open_mpi() {
 }
 
 #[test]
+#[ignore = "long: on MPICH as on Open MPI"]
 fn each_fault_leaves_its_path_on_mpich() {
     paths(Family::Mpich);
 }
