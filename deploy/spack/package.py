@@ -1,8 +1,10 @@
 # Invivo for Spack, from its release tarball. Put this file into a repository of your own as packages/invivo/package.py,
 # and the tarball where Spack looks for files that it may not download itself:
 #
-#   spack repo create ~/invivo-repo; spack repo add ~/invivo-repo
-#   cp package.py ~/invivo-repo/packages/invivo/
+#   spack repo create ~/invivo-repo invivo
+#   repo=~/invivo-repo/spack_repo/invivo    # with Spack 0.23 and older: repo=~/invivo-repo
+#   spack repo add $repo
+#   mkdir $repo/packages/invivo && cp package.py $repo/packages/invivo/
 #   cd where/the/tarball/is && spack install --no-checksum --no-cache invivo
 import os
 
