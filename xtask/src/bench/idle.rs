@@ -40,9 +40,8 @@ pub fn run(effort: &Effort) -> Result<()> {
         }
     }
     let about = "CPU time of each process of the tool, as a part of a core (the most of those of \
-                 a name; of one tool process, and with place and root in a process each), while two ranks \
-                 sleep and look for a message five times a second, and \
-                 nobody is connected.";
+                 a name; of one tool process, and with place and root in a process each), while two \
+                 ranks sleep and look for a message five times a second, and nobody is connected.";
     write_table("idle", about, effort, &beside, &rows)
 }
 
@@ -79,8 +78,8 @@ fn measure(mpi: Mpi, seconds: u64, tools: &str, options: &[&str]) -> Result<Vec<
             each.len()
         );
         rows.push(json!({
-            "mpi": mpi.title, "tools": tools, "process": name, "processes": each.len(), "percent": most,
-            "seconds": seconds, "target_percent": TARGET_PERCENT,
+            "mpi": mpi.title, "tools": tools, "process": name, "processes": each.len(),
+            "percent": most, "seconds": seconds, "target_percent": TARGET_PERCENT,
         }));
     }
     Ok(rows)

@@ -47,9 +47,8 @@ pub fn run(effort: &Effort) -> Result<()> {
         rows.push(row);
     }
     let about = "From the launcher's start to its end: four ranks that call MPI_Init and \
-        MPI_Finalize, bare, by invivo run with \
-                 a report (one tool process), and with place and root in a process each, in \
-                 turns; added is the median of the turns' \
+                 MPI_Finalize, bare, by invivo run with a report (one tool process), and with \
+                 place and root in a process each, in turns; added is the median of the turns' \
                  differences. Ranks and tool processes share the cores.";
     write_table("startup", about, effort, &beside, &rows)
 }

@@ -36,8 +36,8 @@ pub fn bytes(runs: &Runs) -> Result<String> {
 pub fn startup(runs: &Runs) -> Result<String> {
     let run = newest(runs)?;
     let mut text = String::from(
-        "| MPI | bare ms | observed ms | added ms | target | added, earlier runs | added with place \
-         and root apart |\n|---|---|---|---|---|---|---|\n",
+        "| MPI | bare ms | observed ms | added ms | target | added, earlier runs | added with \
+         place and root apart |\n|---|---|---|---|---|---|---|\n",
     );
     for row in rows(run) {
         let mpi = word(row, "mpi");
