@@ -40,8 +40,9 @@ pub fn run(effort: &Effort) -> Result<()> {
         }
     }
     let about = "CPU time of each process of the tool, as a part of a core (the most of those of \
-                 a name; of one tool process, and with place and root in a process each), while two \
-                 ranks sleep and look for a message five times a second, and nobody is connected.";
+                 a name), with one tool process and with place and root in a process each, while \
+                 two ranks sleep and look for a message five times a second, and nobody is \
+                 connected.";
     write_table("idle", about, effort, &beside, &rows)
 }
 
