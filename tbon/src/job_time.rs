@@ -358,7 +358,7 @@ impl JobClock {
 
     /// Own time at job time `job_ns`, by what is known now.
     pub fn from_job(&self, job_ns: u64) -> u64 {
-        match self.history.from_job(job_ns) {
+        match self.history.own_ns(job_ns) {
             Some(own_ns) => shifted(0, own_ns),
             None => shifted(job_ns, -self.offset_ns()),
         }

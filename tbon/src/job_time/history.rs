@@ -88,7 +88,7 @@ impl History {
     }
 
     /// Less job time than the last mark has, as own time.
-    pub fn from_job(&self, job_ns: u64) -> Option<i128> {
+    pub fn own_ns(&self, job_ns: u64) -> Option<i128> {
         let job_ns = i128::from(job_ns);
         let next = self.marks.partition_point(|mark| mark.job_ns() <= job_ns);
         let after = self.marks.get(next)?;

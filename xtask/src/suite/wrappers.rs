@@ -82,11 +82,11 @@ const PANICS: [&str; 12] = [
     "__rust_alloc",
 ];
 
-/// Checks the shim of every family, as the build has left it.
+/// Checks the shim of every family that users have: the one with test hooks may panic.
 pub fn check() -> Result<()> {
     let mut used = BTreeSet::new();
     for family in FAMILIES {
-        let library = family.target().join("shim/libinvivo_shim.so");
+        let library = family.place("libinvivo_shim.so");
         used.extend(of_family(family, &CallGraph::of(&library)?)?);
     }
     for (name, _) in MAY_ALLOCATE {

@@ -149,11 +149,6 @@ impl Line {
         std::iter::repeat_n(0, before).chain([tools]).collect()
     }
 
-    /// The first program with its arguments.
-    pub fn program<'a>(&self, args: &'a [OsString]) -> &'a [OsString] {
-        self.programs(args).next().unwrap_or_default()
-    }
-
     /// The programs with their arguments.
     pub fn programs<'a>(&self, args: &'a [OsString]) -> impl Iterator<Item = &'a [OsString]> {
         self.parts.iter().map(|part| &args[part.program.clone()])
