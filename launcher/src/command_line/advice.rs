@@ -196,8 +196,8 @@ mod tests {
             explain(&LineError::Heterogeneous, &words)
         };
         let told = explained("srun --mpi=pmix -N 4 -n 3 ./a x : -n5 ./b");
-        let typed = "printf '0-2 ./a x\\n3-7 ./b\\n' >FILE; invivo run -- srun --mpi=pmix -N 4 -n 8 \
-                     --multi-prog FILE";
+        let typed = "printf '0-2 ./a x\\n3-7 ./b\\n' >FILE; invivo run -- srun --mpi=pmix -N 4 \
+                     -n 8 --multi-prog FILE";
         assert!(told.ends_with(typed), "{told}");
         for other in [
             "srun -n 3 ./a : -N 2 -n 5 ./b",

@@ -40,7 +40,7 @@ pub struct Prepared {
     pub nodes: Option<u32>,
     /// What the launcher has to find in its environment besides.
     pub variable: Option<(&'static str, &'static str)>,
-    /// Where every process is to be, where the programs stand in a file and there are several nodes.
+    /// Where every process is to be, for programs in a file on several nodes.
     pub spread: Option<Spread>,
     /// The programs, where they stand in a file.
     programs: Option<ProgramFile>,

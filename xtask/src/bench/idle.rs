@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sum_is_of_all_processes_and_the_most_of_one() {
+    fn a_sum_is_of_all_and_the_most_of_one() {
         let job = |place: f64, root: f64| {
             let gateway = 0.01;
             Taken::from([

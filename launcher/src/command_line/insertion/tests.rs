@@ -143,7 +143,8 @@ fn a_file_of_programs_gets_lines_for_tool_processes() {
             file(
                 "0-2",
                 "3-11",
-                "SLURM_PMIX_FENCE=ring srun --ntasks-per-node=3 -n 12 -m 'plane=2' --multi-prog FILE",
+                "SLURM_PMIX_FENCE=ring srun --ntasks-per-node=3 -n 12 -m 'plane=2' --multi-prog \
+                 FILE",
             ),
         ),
         (

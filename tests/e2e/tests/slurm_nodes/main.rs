@@ -117,7 +117,7 @@ fn two_programs_are_one_job_on_all_nodes() {
 /// A job of two programs: a pause holds on all nodes and nothing is lost by it, and the death of a
 /// rank on the third one is told with its number in the job.
 #[test]
-fn a_pause_and_a_death_in_a_job_of_two_programs() {
+fn two_programs_are_paused_and_lose_a_rank() {
     let Some(slurm) = slurm() else { return };
     for (family, way) in ways(RANKS / NODES + 1) {
         let what = format!("{family:?}, {way:?}");
