@@ -36,9 +36,12 @@ pub struct RootArgs {
     /// Bytes of one location's buffer.
     #[arg(long, default_value_t = 0)]
     buffer_bytes: u64,
-    /// Bytes of all buffers of one place.
+    /// Bytes of all buffers of one place, at least.
     #[arg(long, default_value_t = 0)]
     budget_bytes: u64,
+    /// The same for each rank of the place that has most.
+    #[arg(long, default_value_t = 0)]
+    budget_bytes_per_rank: u64,
     /// Hold the ranks right after MPI_Init, for so many nanoseconds at most; 0 does not.
     #[arg(long, default_value_t = 0)]
     hold_ns: u64,
@@ -74,6 +77,12 @@ impl RootArgs {
     pub fn report(&self) -> std::io::Result<Option<Report>> {
         Ok(self.report_fd.map(Report::inherited).transpose()?)
     }
+
+    /// Bytes of all buffers of one place, where the place that has most has so many ranks.
+    fn budget_of_place(&self, ranks: u32) -> u64 {
+        let by_ranks = self.budget_bytes_per_rank.saturating_mul(ranks.into());
+        by_ranks.max(self.budget_bytes)
+    }
 }
 
 /// The inner node `me`; nothing where the layout has none there.
@@ -93,6 +102,7 @@ pub fn root(link: &Link, layout: &Layout, args: RootArgs, report: Report) -> Opt
 }
 
 fn root_server(link: &Link, layout: &Layout, position: Position, args: RootArgs) -> RootServer {
+    let budget_bytes = args.budget_of_place(layout.ranks_per_place());
     let job = JobDescription {
         id: args.job.clone(),
         ranks: layout.app(),
@@ -104,7 +114,7 @@ fn root_server(link: &Link, layout: &Layout, position: Position, args: RootArgs)
     let info = JobInfo {
         id: args.job,
         buffer_bytes: args.buffer_bytes,
-        budget_bytes: args.budget_bytes,
+        budget_bytes,
         hold_lease_ns: args.hold_ns,
         recording: args.recording == Recording::On,
         strategy: args.strategy,
@@ -130,5 +140,31 @@ fn listen(path: &Path) -> Option<Gateway> {
             );
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Root {
+        #[command(flatten)]
+        args: RootArgs,
+    }
+
+    #[test]
+    fn the_budget_is_that_of_the_place_with_most_ranks() {
+        let of = |least: &str, per_rank: &str, ranks| {
+            let words = ["root", "--budget-bytes", least];
+            let words = words
+                .into_iter()
+                .chain(["--budget-bytes-per-rank", per_rank]);
+            Root::parse_from(words).args.budget_of_place(ranks)
+        };
+        assert_eq!(of("320", "40", 128), 5120);
+        assert_eq!(of("320", "40", 2), 320);
+        assert_eq!(of("50", "0", 128), 50, "as the user has said");
     }
 }

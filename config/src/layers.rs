@@ -26,6 +26,16 @@ const LOCATIONS_PER_RANK: u64 = 4;
 /// where ranks are few, each tends to have many threads.
 const LOCATIONS_MIN: u64 = 32;
 
+/// Memory for all buffers of a place, in bytes: the larger of the two. How many ranks the largest
+/// place has is known only once the job runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// However few ranks there are.
+    pub least: u64,
+    /// For each rank of the place that has most.
+    pub per_rank: u64,
+}
+
 /// A configuration file that is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
@@ -86,7 +96,7 @@ pub struct Effective {
     pub fan_in: Setting<FanIn>,
     /// Memory of a location.
     pub buffer: Setting<Bytes>,
-    /// Memory of a place; see [`Effective::budget_bytes`].
+    /// Memory of a place; see [`Effective::budget`].
     pub budget: Setting<Option<Bytes>>,
     /// What buffers keep when not everything fits.
     pub strategy: Setting<Strategy>,
@@ -315,12 +325,19 @@ impl Effective {
         })
     }
 
-    /// Memory for all buffers of a place that has so many ranks, in bytes.
-    pub fn budget_bytes(&self, ranks: u32) -> u64 {
-        let buffers = u64::from(ranks).saturating_mul(LOCATIONS_PER_RANK);
-        let buffers = buffers.max(LOCATIONS_MIN);
-        let enough = self.buffer.0.saturating_mul(buffers);
-        self.budget.map_or(enough, |budget| budget.0)
+    /// Memory for all buffers of a place.
+    pub fn budget(&self) -> Budget {
+        let buffers = |buffers| self.buffer.0.saturating_mul(buffers);
+        self.budget.map_or(
+            Budget {
+                least: buffers(LOCATIONS_MIN),
+                per_rank: buffers(LOCATIONS_PER_RANK),
+            },
+            |budget| Budget {
+                least: budget.0,
+                per_rank: 0,
+            },
+        )
     }
 
     /// All of it, in the order of the manual.

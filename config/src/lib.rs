@@ -25,7 +25,7 @@ mod value;
 pub use back_pressure::BackPressure;
 pub use flags::Flags;
 pub use key::{Origin, Setting};
-pub use layers::{ConfigError, Effective, File, Layers, effective_of};
+pub use layers::{Budget, ConfigError, Effective, File, Layers, effective_of};
 pub use tokens::{Names, expand};
 pub use value::{Address, Bytes, Hold, Time, Value};
 

@@ -230,11 +230,18 @@ fn the_budget_follows_buffer_and_ranks() {
         ..Flags::default()
     };
     let all = of(&flags, &[], &[]).expect("good");
-    assert_eq!(all.budget_bytes(10), 400_000);
-    // A few ranks may have many threads each.
-    assert_eq!(all.budget_bytes(2), 320_000);
+    let by_ranks = Budget {
+        // A few ranks may have many threads each.
+        least: 320_000,
+        per_rank: 40_000,
+    };
+    assert_eq!(all.budget(), by_ranks);
     let all = of(&flags, &[("INVIVO_BUDGET", "50")], &[]).expect("good");
-    assert_eq!(all.budget_bytes(2), 50);
+    let said = Budget {
+        least: 50,
+        per_rank: 0,
+    };
+    assert_eq!(all.budget(), said);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod insertion;
 pub mod launcher_options;
 pub mod machine;
 pub mod plan;
+mod program_file;
 mod room;
 pub mod run;
 pub mod slots;

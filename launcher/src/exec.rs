@@ -9,6 +9,8 @@ use crate::job::job_options::{JobArgs, JobOptions, Switch};
 use crate::job::node_share::{self, NodeShare, Part};
 use crate::job::placement::{self, HostsError, Placement};
 use crate::job::preflight;
+use crate::job::slurm_fence;
+use crate::job::spread::Spread;
 use crate::mpi::library::{self, Library};
 use crate::mpi::preload::Preload;
 use crate::mpi::program;
@@ -60,6 +62,9 @@ pub struct ExecArgs {
     /// Ranks that the user has asked for; `invivo run` says so.
     #[arg(long, hide = true)]
     ranks: Option<u32>,
+    /// Where Slurm's processes are to be; `invivo run` says so.
+    #[arg(long, hide = true)]
+    spread: Option<Spread>,
     /// A terminal waits for the report; `invivo run` says so.
     #[arg(long, hide = true)]
     terminal: bool,
@@ -140,7 +145,8 @@ fn start(args: ExecArgs, environment: Environment, world: World) -> Result<Infal
         false => environment::has_node_of_one(&environment)
             .then(|| HostsError::NoRoom { size: world.size }.to_string()),
     };
-    if let Some(why) = unfit {
+    let elsewhere = || args.spread?.differs(&environment);
+    if let Some(why) = unfit.or_else(elsewhere) {
         return Err(why.into());
     }
     let placement = placement::placement(&world, request);
@@ -193,6 +199,7 @@ fn start(args: ExecArgs, environment: Environment, world: World) -> Result<Infal
     let process = Process {
         options,
         share,
+        fence: slurm_fence::advice(&environment, &world),
         world,
         artefacts,
         library,
@@ -238,6 +245,8 @@ struct Process {
     job: Job,
     /// How to wait for the application; nothing where it cannot be told.
     barrier: Option<StartupBarrier>,
+    /// What to say of a tool process that dies in `MPI_Init`, where Slurm's fence may be why.
+    fence: Option<String>,
 }
 
 impl Process {
@@ -302,11 +311,6 @@ impl Process {
             .map(|word| word.to_string_lossy().into_owned());
         let assignment = RootAssignment {
             others_here: self.share.tools - 1,
-            ranks_per_place: match &plan {
-                Plan::Layout(layout) => layout.ranks_per_place(),
-                // Other nodes may have more: theirs share the memory of so many.
-                Plan::RollCall { here, .. } => here.len() as u32,
-            },
             ranks_max: self.world.size,
             plan,
             is_alone,
@@ -317,6 +321,7 @@ impl Process {
             barrier: self.barrier,
             options: self.options,
             terminal,
+            fence: self.fence,
             command: command.collect(),
         };
         child::leave_as(root_supervisor::supervise(&assignment, signals)?)
@@ -325,7 +330,8 @@ impl Process {
     /// Starts a tool process without the root once the application has called MPI.
     fn tool(self, plan: &Plan) -> Result<Infallible, String> {
         let mut command = Command::new(self.artefacts.tool_process(self.library.family));
-        command.arg("--runtime-dir").arg(runtime_dir(&self.job)?);
+        let sockets = runtime_dir(&self.job)?;
+        command.arg("--runtime-dir").arg(&sockets);
         test_hooks::add(&mut command);
         command.arg("--layout").arg(plan.to_string());
         let is_last_tool = self.share.is_last_tool;
@@ -345,8 +351,9 @@ impl Process {
         let cannot = |error: std::io::Error| format!("cannot start the tool process: {error}");
         processors::step_aside(self.job.launcher(), self.barrier.as_ref());
         tool_on(&mut command, &loaded(self.barrier.as_ref(), self.library));
-        let dir = is_last_tool.then(|| runtime_dir(&self.job)).transpose()?;
-        child::leave_as(tool_supervisor::supervise(command, dir, signals).map_err(cannot)?)
+        let fence = self.fence.filter(|_| !*self.options.config.quiet);
+        let supervised = tool_supervisor::supervise(command, sockets, is_last_tool, fence, signals);
+        child::leave_as(supervised.map_err(cannot)?)
     }
 }
 

@@ -8,3 +8,4 @@ pub mod node_share;
 pub mod placement;
 pub mod preflight;
 pub mod slurm_fence;
+pub mod spread;

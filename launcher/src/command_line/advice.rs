@@ -1,6 +1,6 @@
 //! What is wrong with a launcher's command line, and what to type instead. Pure.
 
-use crate::command_line::launcher_options::{LineError, is_launcher};
+use crate::command_line::launcher_options::{LineError, is_launcher, slurm};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
@@ -56,6 +56,13 @@ pub fn explain(error: &LineError, args: &[OsString]) -> String {
                  name the program"
             )
         }
+        LineError::UnplacedPrograms => {
+            "which node has which process must be known before the start where programs stand in \
+             a file: with -N, and --distribution=block, cyclic or plane; otherwise put `invivo \
+             exec --` into the file by hand, before each program, with a line for the last process \
+             of each node, and give -n the total of `invivo plan -n N --nodes H`"
+                .to_owned()
+        }
         LineError::SeveralPrograms => {
             format!(
                 "several programs in one job (`:`) on several nodes are read for mpiexec where a \
@@ -64,12 +71,56 @@ pub fn explain(error: &LineError, args: &[OsString]) -> String {
             )
         }
         LineError::Heterogeneous => {
-            "a job over several components of a heterogeneous job (`:` or --het-group behind srun) \
-             cannot be observed: srun starts each component with options of its own; start the \
-             program on one component, or ask for one allocation without `:`"
-                .to_owned()
+            let one_step = match as_one_step(args) {
+                Some((programs, line)) => format!(
+                    "several programs in one allocation start from a file: printf '{programs}' \
+                     >FILE; invivo run -- {line} --multi-prog FILE"
+                ),
+                None => "several programs in one allocation start from a file, by invivo run -- \
+                         srun -n N --multi-prog FILE with lines such as `0-3 ./a`"
+                    .to_owned(),
+            };
+            format!(
+                "components of a heterogeneous job (`:` or --het-group behind srun) cannot be \
+                 observed together: srun starts each with options of its own; {one_step}"
+            )
         }
     }
+}
+
+/// Programs behind colons of an `srun` as lines of a file for `printf`, and the step for them all,
+/// where nothing but the number of processes differs.
+fn as_one_step(args: &[OsString]) -> Option<(String, String)> {
+    let (srun, rest) = args.split_first()?;
+    let mut first: Vec<OsString> = Vec::new();
+    let (mut programs, mut ranks) = (String::new(), 0_u32);
+    for component in rest.split(|word| word == ":") {
+        let mut words = vec![srun.clone()];
+        words.extend_from_slice(component);
+        let line = slurm::read(&words).ok()?;
+        let [part] = &line.parts[..] else { return None };
+        if !["", "-n", "--ntasks="].contains(&part.count_prefix.as_str()) {
+            return None;
+        }
+        let number = part.count_at - usize::from(part.count_prefix.is_empty());
+        let mut options = words[..part.program.start].to_vec();
+        options.drain(number..=part.count_at);
+        if first.is_empty() {
+            first = options;
+        } else if options.len() > 1 {
+            return None;
+        }
+        let program = quoted(&words[part.program.clone()]);
+        // What a shell, printf or Slurm would take for its own.
+        if program.contains(['\'', '%', '\\']) {
+            return None;
+        }
+        let last = ranks.checked_add(part.count)?;
+        programs += &format!("{ranks}-{} {program}\\n", last - 1);
+        ranks = last;
+    }
+    first.extend(["-n".into(), ranks.to_string().into()]);
+    Some((programs, quoted(&first)))
 }
 
 /// The corrected line for `mpiexec -n 4 invivo run ./app`.
@@ -136,6 +187,25 @@ mod tests {
     fn a_printed_line_can_be_pasted() {
         let words = ["mpiexec", "-n", "6", "--a=b", "--a=b c", "A=b", "$x"].map(OsString::from);
         assert_eq!(quoted(&words), "mpiexec -n 6 --a=b '--a=b c' 'A=b' '$x'");
+    }
+
+    #[test]
+    fn components_that_are_programs_only_become_a_file() {
+        let explained = |line: &str| {
+            let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            explain(&LineError::Heterogeneous, &words)
+        };
+        let told = explained("srun --mpi=pmix -N 4 -n 3 ./a x : -n5 ./b");
+        let typed = "printf '0-2 ./a x\\n3-7 ./b\\n' >FILE; invivo run -- srun --mpi=pmix -N 4 \
+                     -n 8 --multi-prog FILE";
+        assert!(told.ends_with(typed), "{told}");
+        for other in [
+            "srun -n 3 ./a : -N 2 -n 5 ./b",
+            "srun --het-group=0,1 -n 4 ./a",
+        ] {
+            let told = explained(other);
+            assert!(told.contains("srun -n N --multi-prog FILE"), "{told}");
+        }
     }
 
     #[test]

@@ -6,9 +6,11 @@ use crate::command_line::allocation;
 use crate::command_line::binding;
 use crate::command_line::launcher_options::slurm::{Said, scan};
 use crate::command_line::launcher_options::{Flavour, Line, LineError, flavour, read, stem};
+use crate::command_line::program_file::{self, ProgramFile};
 use crate::command_line::room::{self, Problem};
 use crate::job::environment::Environment;
 use crate::job::slurm_fence;
+use crate::job::spread::{Order, Spread};
 use crate::mpi::program;
 use invivo_tbon::layout::{FanIn, Layout, Policy};
 use std::ffi::{OsStr, OsString};
@@ -38,6 +40,10 @@ pub struct Prepared {
     pub nodes: Option<u32>,
     /// What the launcher has to find in its environment besides.
     pub variable: Option<(&'static str, &'static str)>,
+    /// Where every process is to be, for programs in a file on several nodes.
+    pub spread: Option<Spread>,
+    /// The programs, where they stand in a file.
+    programs: Option<ProgramFile>,
     /// Tool processes that are started with each program.
     tools: Vec<u32>,
     /// The line with all changes but the total and the programs.
@@ -80,7 +86,8 @@ pub fn prepare(
     let words = counted(args, around)?;
     let wrong = |error: LineError| explain(&error, &words);
     let line = read(&words, around.launcher).map_err(wrong)?;
-    if line.programs(&words).any(|program| is_ours(&program[0])) {
+    let names = names_of_programs(&line, &words, around.read_file);
+    if names.iter().any(|name| is_ours(name)) {
         return Err(
             "the line has `invivo` in it already; type it without `invivo exec`, or leave `invivo \
              run --` away"
@@ -110,6 +117,16 @@ pub fn prepare(
     if line.flavour == Flavour::Slurm {
         srun_has_room(&words, &layout, around).map_err(|problem| problem.to_string())?;
     }
+    let (programs, spread) = match line.names_file {
+        false => (None, None),
+        true => {
+            let programs = ProgramFile::read(&text_of_file(&words, around)?, Some(line.ranks()))?;
+            (
+                Some(programs),
+                spread(&words, &layout, around).map_err(wrong)?,
+            )
+        }
+    };
 
     let mut changed_words = words.clone();
     if let Some((at, word)) = per_node(&words, line.flavour, &layout, found.per_node) {
@@ -135,6 +152,8 @@ pub fn prepare(
     let told = nodes.or(told).filter(|hosts| *hosts > 1);
     Ok(Prepared {
         nodes: told.filter(|_| !is_one_per_node),
+        spread,
+        programs,
         variable: found.variable,
         line,
         words,
@@ -152,13 +171,100 @@ impl Prepared {
             .extended(&self.changed_words, &self.tools, inserted)
     }
 
-    /// The same to type into a shell.
-    pub fn typed(&self, inserted: &[OsString]) -> String {
-        let line = quoted(&self.real(inserted));
-        match self.variable {
-            Some((name, value)) => format!("{name}={value} {line}"),
-            None => line,
+    /// What has to stand in the file of programs, where there is one.
+    ///
+    /// # Errors
+    /// When Slurm would not read it.
+    pub fn file(&self, inserted: &[OsString]) -> Result<Option<String>, String> {
+        let file = self.programs.as_ref();
+        file.map(|file| file.extended(self.layout.total(), self.spread, inserted))
+            .transpose()
+    }
+
+    /// The line to run where that text stands in the file `file`.
+    pub fn real_with_file(&self, file: &OsStr) -> Vec<OsString> {
+        let mut line = self.real(&[]);
+        // Nothing was inserted: the file is where it was.
+        if let Some(part) = self.changed.parts.first() {
+            line[part.program.start] = file.to_owned();
         }
+        line
+    }
+
+    /// The same to type into a shell.
+    ///
+    /// # Errors
+    /// As [`Prepared::file`].
+    pub fn typed(&self, inserted: &[OsString]) -> Result<String, String> {
+        let with_variable = |line: &[OsString]| match self.variable {
+            Some((name, value)) => format!("{name}={value} {}", quoted(line)),
+            None => quoted(line),
+        };
+        let Some(text) = self.file(inserted)? else {
+            return Ok(with_variable(&self.real(inserted)));
+        };
+        let line = with_variable(&self.real_with_file(OsStr::new(FILE)));
+        Ok(format!("cat >{FILE} <<'END'\n{text}END\n{line}"))
+    }
+}
+
+/// The name of the file of programs in lines to type.
+const FILE: &str = "FILE";
+
+/// The names of the programs of a line, those in a file included.
+pub fn names_of_programs(
+    line: &Line,
+    words: &[OsString],
+    read_file: &dyn Fn(&Path) -> Option<String>,
+) -> Vec<OsString> {
+    let typed = line.programs(words).filter_map(|program| program.first());
+    match line.names_file {
+        false => typed.cloned().collect(),
+        true => typed
+            .filter_map(|file| read_file(Path::new(file)))
+            .flat_map(|text| program_file::names(&text))
+            .collect(),
+    }
+}
+
+/// The text of the file of programs of an `srun`.
+fn text_of_file(words: &[OsString], around: &Surroundings<'_>) -> Result<String, String> {
+    let (_, at) = scan(words).map_err(|error| explain(&error, words))?;
+    (around.read_file)(Path::new(&words[at]))
+        .ok_or_else(|| format!("cannot read {}, the file of programs", words[at].display()))
+}
+
+/// Where the processes of an `srun` will be; nothing on one node, whose last ones are the tools.
+fn spread(
+    words: &[OsString],
+    layout: &Layout,
+    around: &Surroundings<'_>,
+) -> Result<Option<Spread>, LineError> {
+    if layout.hosts() == 1 {
+        return Ok(None);
+    }
+    let (options, _) = scan(words)?;
+    let distribution = options.iter().rfind(|said| said.name == "distribution");
+    let order = order(&distribution_of(distribution, around));
+    let listed = is_listed(around) || !layout.is_one_per_node();
+    let order = order
+        .filter(|_| !listed)
+        .ok_or(LineError::UnplacedPrograms)?;
+    Ok(Some(Spread {
+        order,
+        processes: layout.total(),
+        nodes: layout.hosts(),
+    }))
+}
+
+/// The order of Slurm's `--distribution`, as far as nodes go.
+fn order(distribution: &str) -> Option<Order> {
+    let of_nodes = distribution.split([':', ',']).next().unwrap_or_default();
+    match of_nodes {
+        // Slurm's own choice.
+        "" | "*" | "block" => Some(Order::Block),
+        "cyclic" => Some(Order::Cyclic),
+        other => Some(Order::Plane(other.strip_prefix("plane=")?.parse().ok()?)),
     }
 }
 
@@ -218,8 +324,15 @@ fn of_mpiexec(
     let ranks = line.ranks();
     let each = per_node.map(|(each, _)| each);
     let used = room::nodes_of_mpiexec(&found, line.flavour, ranks, each, crowded)?;
+    // Open MPI's parameters may place them otherwise, on the same nodes.
+    let places = |name: &[u8]| {
+        let has = |part: &[u8]| name.windows(part.len()).any(|found| found == part);
+        has(b"rmaps") && !has(b"oversubscribe")
+    };
+    let mut names = around.environment.keys().chain(options);
+    let is_placed = names.any(|name| places(name.as_encoded_bytes()));
     Ok(Nodes {
-        ranks: used.ranks,
+        ranks: used.ranks.filter(|_| !is_placed),
         ..nodes(Some(used.number))
     })
 }
@@ -277,15 +390,23 @@ fn of_srun(
 
 /// Whether the user says which node has which process.
 fn places_itself(distribution: Option<&Said>, around: &Surroundings<'_>) -> bool {
+    let said = distribution_of(distribution, around);
+    is_listed(around) || said.starts_with("arbitrary") || said.starts_with("plane")
+}
+
+/// What the line or the environment says of the order, or nothing.
+fn distribution_of(said: Option<&Said>, around: &Surroundings<'_>) -> String {
     let default = around.environment.get(OsStr::new("SLURM_DISTRIBUTION"));
-    let said = match (distribution, default) {
+    match (said, default) {
         (Some(said), _) => said.value.clone(),
         (None, default) => default.map_or(String::new(), |text| text.to_string_lossy().into()),
-    };
-    let listed = around
-        .environment
-        .contains_key(OsStr::new("SLURM_HOSTFILE"));
-    listed || said.starts_with("arbitrary") || said.starts_with("plane")
+    }
+}
+
+/// Whether a list says which node has which process.
+fn is_listed(around: &Surroundings<'_>) -> bool {
+    let list = OsStr::new("SLURM_HOSTFILE");
+    around.environment.contains_key(list)
 }
 
 /// Whether a step of this layout has room in its allocation, where there is one.
@@ -331,8 +452,16 @@ fn counted(args: &[OsString], around: &Surroundings<'_>) -> Result<Vec<OsString>
     let job = |name: &str| variable(around, name).filter(|_| in_slurm(around));
     let nodes = of("nodes").or_else(|| job("SLURM_NNODES"));
     let each = of("ntasks-per-node");
+    let names_file = options.iter().any(|said| said.name == "multi-prog");
     let of_nodes = nodes.map(|nodes: u32| nodes.saturating_mul(each.unwrap_or(1)));
-    if let Some(count) = job("SLURM_NTASKS").or(of_nodes) {
+    // A file of programs says how many there are, where nothing else does.
+    let of_nodes = of_nodes.filter(|_| !names_file || each.is_some());
+    let said = job("SLURM_NTASKS").or(of_nodes);
+    let count = match said {
+        None if names_file => Some(ProgramFile::read(&text_of_file(args, around)?, None)?.ranks()),
+        said => said,
+    };
+    if let Some(count) = count {
         words.splice(1..1, ["-n".into(), count.to_string().into()]);
     }
     Ok(words)

@@ -58,6 +58,7 @@ pub fn read(args: &[OsString], resolved: Option<&Path>) -> Result<Line, LineErro
         placed: false,
         hosts: false,
         bound: false,
+        names_file: false,
     };
     let mut at = 1;
     loop {

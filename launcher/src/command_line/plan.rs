@@ -120,7 +120,7 @@ fn planned(args: &PlanArgs, environment: &Environment) -> Result<Planned, String
     );
     Ok(Planned {
         layout: prepared.layout,
-        lines: Some([quoted(&run), prepared.typed(&inserted)]),
+        lines: Some([quoted(&run), prepared.typed(&inserted)?]),
     })
 }
 

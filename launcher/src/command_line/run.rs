@@ -2,8 +2,10 @@
 //! exit status, its signals and its terminal are exactly what they would be.
 
 use crate::command_line::advice::wrong_side;
-use crate::command_line::insertion::{Prepared, Surroundings, prepare, resolved};
-use crate::command_line::launcher_options::{self, Line};
+use crate::command_line::insertion::{
+    Prepared, Surroundings, names_of_programs, prepare, resolved,
+};
+use crate::command_line::launcher_options;
 use crate::command_line::machine::cores;
 use crate::command_line::start_message;
 use crate::job::artefacts::Artefacts;
@@ -15,9 +17,12 @@ use crate::output::{say, say_for_all};
 use crate::process::child;
 use crate::process::signals;
 use clap::Args;
+use rustix::fs::MemfdFlags;
 use std::ffi::{OsStr, OsString};
-use std::io::IsTerminal;
-use std::path::Path;
+use std::fs::File;
+use std::io::{IsTerminal, Write};
+use std::os::fd::IntoRawFd;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// Run an MPI program under Invivo; -n counts the application's ranks, the tool processes are
@@ -28,6 +33,7 @@ use std::process::{Command, ExitCode};
   invivo run --report report.json -- mpirun -np 8 --oversubscribe ./app input
   invivo run --hold -- mpiexec -n 4 ./app         stands right behind MPI_Init until invivo resume
   invivo run -- srun -N 4 --ntasks-per-node=32 ./app       33 processes on each node
+  invivo run -- srun -N 4 -n 8 --multi-prog FILE           several programs, as FILE says
   invivo run --nodes 2 -- mpiexec -n 8 --hostfile hosts ./app      (see invivo plan -n 8 --nodes 2)
   invivo run --dry-run -- mpiexec -n 4 ./app      prints the line that would be run")]
 pub struct RunArgs {
@@ -66,18 +72,20 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
     let path = environment::search_path(environment);
     let resolved = resolved(&args.line, path);
     let options = args.job.resolve().map_err(usage)?;
+    let read_file = |path: &Path| std::fs::read_to_string(path).ok();
     // It cannot be observed, and would count the tool processes as ranks: it runs without us.
-    if let Ok(line) = launcher_options::read(&args.line, resolved.as_deref())
-        && let Some(name) = with_mpi_inside(&line, &args.line, path)
-    {
-        say(&program::static_mpi(name));
-        return Err(become_launcher(child::command(&args.line)));
+    if let Ok(line) = launcher_options::read(&args.line, resolved.as_deref()) {
+        let names = names_of_programs(&line, &args.line, &read_file);
+        if let Some(name) = names.iter().find(|name| has_mpi_inside(name, path)) {
+            say(&program::static_mpi(name));
+            return Err(become_launcher(child::command(&args.line)));
+        }
     }
     let around = Surroundings {
         environment,
         launcher: resolved.as_deref(),
         cores: cores().unwrap_or(0),
-        read_file: &|path| std::fs::read_to_string(path).ok(),
+        read_file: &read_file,
     };
     let prepared =
         prepare(&args.line, *options.config.fan_in, options.nodes, &around).map_err(usage)?;
@@ -89,7 +97,7 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
         .map_err(|error| (1, format!("cannot find this program: {error}")))?;
     if args.dry_run {
         let inserted = inserted(&invivo, &options, &[]);
-        println!("{}", prepared.typed(&inserted));
+        println!("{}", prepared.typed(&inserted).map_err(usage)?);
         return Ok(());
     }
 
@@ -112,8 +120,20 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
     // One tool process on each node: on more of them than is known here, ranks would be missing.
     let layout = &prepared.layout;
     let expected = layout.is_one_per_node().then(|| layout.app());
-    let inserted = inserted(&invivo, &options, &of_this_run(environment, expected));
-    let mut command = child::command(&prepared.real(&inserted));
+    let mut of_this_run = of_this_run(environment, expected);
+    if let Some(spread) = prepared.spread {
+        of_this_run.extend(["--spread".into(), spread.to_string().into()]);
+    }
+    let inserted = inserted(&invivo, &options, &of_this_run);
+    let line = match prepared.file(&inserted).map_err(usage)? {
+        Some(text) => {
+            let file = kept_in_memory(&text);
+            let file = file.map_err(|error| (1, format!("no file of programs: {error}")))?;
+            prepared.real_with_file(file.as_os_str())
+        }
+        None => prepared.real(&inserted),
+    };
+    let mut command = child::command(&line);
     command.envs(prepared.variable);
     Err(become_launcher(command))
 }
@@ -129,16 +149,19 @@ fn become_launcher(command: Command) -> (u8, String) {
     )
 }
 
-/// The first program of the line that has its MPI linked into itself.
-fn with_mpi_inside<'a>(
-    line: &Line,
-    words: &'a [OsString],
-    path: Option<&OsStr>,
-) -> Option<&'a OsStr> {
-    let names = line.programs(words).filter_map(|program| program.first());
-    names
-        .map(OsString::as_os_str)
-        .find(|name| program::find(name, path).is_some_and(|file| program::has_mpi_inside(&file)))
+/// Whether a program has its MPI linked into itself.
+fn has_mpi_inside(name: &OsStr, path: Option<&OsStr>) -> bool {
+    program::find(name, path).is_some_and(|file| program::has_mpi_inside(&file))
+}
+
+/// A file without a place in the file system, for the launcher that this process becomes: nobody
+/// has to remove it. `srun` sends the text on to the nodes.
+fn kept_in_memory(text: &str) -> std::io::Result<PathBuf> {
+    // Not closed at exec.
+    let file = rustix::fs::memfd_create("programs", MemfdFlags::empty())?;
+    let mut file = File::from(file);
+    file.write_all(text.as_bytes())?;
+    Ok(format!("/proc/self/fd/{}", file.into_raw_fd()).into())
 }
 
 /// The options of this run alone. Not by variables: launchers pass few of them on to other nodes.

@@ -13,7 +13,7 @@ mod variables;
 mod yielding;
 
 pub use family::Family;
-pub use slurm::{has_node_of_one, unequal as unequal_nodes};
+pub use slurm::{has_node_of_one, processes_here, processes_of_nodes, unequal as unequal_nodes};
 pub use variables::{Environment, Numbers, search_path};
 
 use crate::mpi::preload::{PRELOAD, Preload};

@@ -34,16 +34,20 @@ pub fn variable(
     (is_pmix && !is_set && nodes.is_some_and(|nodes| nodes > 1)).then_some((VARIABLE, RING))
 }
 
-/// What to say of a process that ended like this in `MPI_Init`, where the fence may be the reason.
-pub fn advice(environment: &Environment, world: &World, ended: Ended) -> Option<String> {
+/// Whether a process that ended like this in `MPI_Init` may have had a message too early.
+pub fn may_explain(ended: Ended) -> bool {
+    ended == Ended::Signal(libc::SIGSEGV)
+}
+
+/// What to say of a process of this job, rank or tool, whose end the fence may explain.
+pub fn advice(environment: &Environment, world: &World) -> Option<String> {
     let holds = environment
         .get(OsStr::new(VARIABLE))
         .is_some_and(|way| way == RING);
     let may_be = world.by_srun
         && world.family == Family::Ompi
         && world.nodes.is_some_and(|nodes| nodes > 1)
-        && !holds
-        && ended == Ended::Signal(libc::SIGSEGV);
+        && !holds;
     may_be.then(|| {
         format!(
             "process {} died in MPI_Init. With srun on several nodes Open MPI may die there, with \
@@ -94,19 +98,19 @@ mod tests {
             nodes: Some(2),
             by_srun: true,
         };
-        let segv = Ended::Signal(libc::SIGSEGV);
-        let said = advice(&environment(&[]), &world, segv).expect("an advice");
+        let said = advice(&environment(&[]), &world).expect("an advice");
         assert!(said.contains("export SLURM_PMIX_FENCE=ring"), "{said}");
         let tree = environment(&[(VARIABLE, "tree")]);
-        assert!(advice(&tree, &world, segv).is_some());
+        assert!(advice(&tree, &world).is_some());
         let ring = environment(&[(VARIABLE, RING)]);
-        assert_eq!(advice(&ring, &world, segv), None);
-        assert_eq!(advice(&tree, &world, Ended::Signal(libc::SIGKILL)), None);
-        assert_eq!(advice(&tree, &world, Ended::Code(11)), None);
+        assert_eq!(advice(&ring, &world), None);
         let one = World {
             nodes: Some(1),
             ..world
         };
-        assert_eq!(advice(&tree, &one, segv), None);
+        assert_eq!(advice(&tree, &one), None);
+        assert!(may_explain(Ended::Signal(libc::SIGSEGV)));
+        assert!(!may_explain(Ended::Signal(libc::SIGKILL)));
+        assert!(!may_explain(Ended::Code(11)));
     }
 }

@@ -398,9 +398,8 @@ impl Supervisor<'_> {
         self.tell(&FromSupervisor::Ended(ended));
 
         let left = self.memory.region().page().phase.load(Ordering::Acquire);
-        if left == phase::STARTING && self.in_mpi {
-            let advice =
-                slurm_fence::advice(&self.assignment.environment, &self.assignment.world, ended);
+        if left == phase::STARTING && self.in_mpi && slurm_fence::may_explain(ended) {
+            let advice = slurm_fence::advice(&self.assignment.environment, &self.assignment.world);
             advice.iter().for_each(|advice| say(advice));
         }
         // Starting: nothing was recorded. Silent: the shim observed nothing.

@@ -12,8 +12,6 @@ use invivo_tbon::layout::Plan;
 pub struct RootAssignment {
     /// What is known of the tree.
     pub plan: Plan,
-    /// Ranks of the place that has most, as far as that is known.
-    pub ranks_per_place: u32,
     /// No rank of the application has this number.
     pub ranks_max: u32,
     /// The job has no other tool process.
@@ -34,6 +32,8 @@ pub struct RootAssignment {
     pub options: JobOptions,
     /// A terminal waits for the report.
     pub terminal: bool,
+    /// What to say where the tool process dies in `MPI_Init` and Slurm's fence may be why.
+    pub fence: Option<String>,
     /// The application's command line.
     pub command: Vec<String>,
 }

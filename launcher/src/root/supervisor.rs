@@ -1,6 +1,7 @@
 //! The supervisor of the root: it publishes the job, keeps the gateway running, starts the analysis
 //! node, presents the result, and removes what it made.
 
+use crate::job::slurm_fence;
 use crate::output::say;
 use crate::process::child::{self, Ended, Inheritance};
 use crate::process::poll::is_readable;
@@ -170,12 +171,11 @@ impl Root<'_> {
             .arg("--report-fd")
             .arg(theirs.as_raw_fd().to_string());
         let config = &options.config;
+        let budget = config.budget();
         for (name, value) in [
             ("--buffer-bytes", config.buffer.0),
-            (
-                "--budget-bytes",
-                config.budget_bytes(self.assignment.ranks_per_place),
-            ),
+            ("--budget-bytes", budget.least),
+            ("--budget-bytes-per-rank", budget.per_rank),
             ("--hold-ns", options.hold_lease_ns()),
             ("--watchdog-ns", options.watchdog_ns()),
         ] {
@@ -288,6 +288,11 @@ impl Root<'_> {
                     "the tool process ended {how} before MPI_Init was complete, and the job with \
                      it"
                 ));
+                if let Some(fence) = &self.assignment.fence
+                    && slurm_fence::may_explain(ended)
+                {
+                    self.tell(fence);
+                }
                 Some(ended)
             }
             // No tool place is left that would end the job: `MPI_Finalize` waits for ever.

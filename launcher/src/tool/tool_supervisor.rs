@@ -5,13 +5,15 @@
 //!
 //! The highest process of a host ends last of all here: everybody reports to it.
 
+use crate::job::slurm_fence;
+use crate::output::say;
 use crate::process::child::{self, Ended, Inheritance};
 use crate::process::poll::is_readable;
 use crate::process::signals::{Relations, Signals, asks_to_end, for_tools};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal};
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -20,13 +22,17 @@ const LINGER: Duration = Duration::from_secs(2);
 /// Between two polls, where the kernel has no descriptor that announces a child's end.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Runs `command` and returns how it ended; the directory is removed then.
+/// Runs `command` and returns how it ended; the directory of the job's sockets here is removed then
+/// where this is the last tool of the host. `fence` is what to say if it dies in `MPI_Init` as one
+/// does that Slurm's fence did not hold back.
 ///
 /// # Errors
 /// When it cannot be started.
 pub fn supervise(
     mut command: Command,
-    dir: Option<PathBuf>,
+    sockets: PathBuf,
+    is_last_tool: bool,
+    fence: Option<String>,
     signals: Signals,
 ) -> std::io::Result<Ended> {
     let relations = Relations::here();
@@ -44,11 +50,26 @@ pub fn supervise(
         launcher_gone: None,
         relations,
         signals,
-        dir,
+        dir: is_last_tool.then(|| sockets.clone()),
     };
     let ended = supervisor.run();
+    if let Some(fence) = fence
+        && slurm_fence::may_explain(ended)
+        && !has_begun(&sockets)
+    {
+        say(&fence);
+    }
     supervisor.tidy_up();
     Ok(ended)
+}
+
+/// Whether a tool place of this host was through `MPI_Init`: right behind it, it binds the socket
+/// for the supervisors of its ranks.
+fn has_begun(sockets: &Path) -> bool {
+    let names = std::fs::read_dir(sockets).into_iter().flatten().flatten();
+    names
+        .map(|entry| entry.file_name())
+        .any(|name| name.to_string_lossy().starts_with("place-"))
 }
 
 struct ToolSupervisor {

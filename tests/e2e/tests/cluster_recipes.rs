@@ -194,7 +194,7 @@ fn the_printed_answers_are_given(slurm: &Slurm) {
         );
         seen += 1;
     }
-    assert_eq!(seen, 2, "a plan, and a job without room");
+    assert_eq!(seen, 3, "two plans, and a job without room");
 }
 
 /// Variables by which launchers reach hosts without ssh.

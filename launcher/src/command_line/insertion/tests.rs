@@ -15,6 +15,8 @@ fn run(line: &str, launcher: &str, inside: &[(&str, &str)]) -> Result<String, St
     let files = |path: &Path| match path.to_str()? {
         "nodes" => Some("n1\nn1\nn1\nn2\nn2\nn2\n".to_owned()),
         "hosts" => Some("a slots=3\nb slots=3\n".to_owned()),
+        "programs" => Some("0-2 ./a\n3-7 ./b\n".to_owned()),
+        "ours" => Some("0-7 invivo exec -- ./a\n".to_owned()),
         _ => None,
     };
     let around = Surroundings {
@@ -28,7 +30,7 @@ fn run(line: &str, launcher: &str, inside: &[(&str, &str)]) -> Result<String, St
     if let Some(nodes) = prepared.nodes {
         inserted.push(format!("--nodes={nodes}").into());
     }
-    Ok(prepared.typed(&inserted))
+    prepared.typed(&inserted)
 }
 
 /// Four nodes of three tasks, one of them for the tool process.
@@ -112,6 +114,76 @@ fn a_step_of_slurm_gets_one_process_more_per_node() {
 }
 
 #[test]
+fn a_file_of_programs_gets_lines_for_tool_processes() {
+    let file = |of_a: &str, of_b: &str, line: &str| {
+        format!("cat >FILE <<'END'\n{of_a} invivo exec ./a\n{of_b} invivo exec ./b\nEND\n{line}")
+    };
+    for (line, inside, expected) in [
+        (
+            "srun -N 4 --ntasks-per-node=2 --multi-prog programs",
+            &[][..],
+            file(
+                "0-3",
+                "4-11",
+                "SLURM_PMIX_FENCE=ring srun -n 12 -N 4 --ntasks-per-node=3 --multi-prog FILE",
+            ),
+        ),
+        (
+            "srun --mpi=pmi2 -m cyclic:block --multi-prog -n8 programs",
+            &ALLOCATION,
+            file(
+                "0-2",
+                "3-11",
+                "srun --ntasks-per-node=3 --mpi=pmi2 -m cyclic:block --multi-prog -n12 FILE",
+            ),
+        ),
+        (
+            "srun -m plane=2 --multi-prog programs",
+            &ALLOCATION,
+            file(
+                "0-2",
+                "3-11",
+                "SLURM_PMIX_FENCE=ring srun --ntasks-per-node=3 -n 12 -m 'plane=2' --multi-prog \
+                 FILE",
+            ),
+        ),
+        (
+            "srun --multi-prog programs",
+            &[],
+            file("0-2", "3-8", "srun -n 9 --multi-prog FILE"),
+        ),
+    ] {
+        let found = run(line, "/usr/bin/srun", inside);
+        assert_eq!(found.as_deref(), Ok(expected.as_str()), "{line}");
+    }
+    let mut listed = ALLOCATION.to_vec();
+    listed.push(("SLURM_HOSTFILE", "nodes"));
+    for (line, inside, part) in [
+        (
+            "srun -N4 -n8 --multi-prog missing",
+            &[][..],
+            "cannot read missing",
+        ),
+        ("srun -N4 -n9 --multi-prog programs", &[], "none for rank 8"),
+        ("srun -N4 -n4 --multi-prog programs", &[], "names rank 7"),
+        (
+            "srun -N4 -n8 --multi-prog ours",
+            &[],
+            "`invivo` in it already",
+        ),
+        (
+            "srun -N4 -n8 -m arbitrary --multi-prog programs",
+            &[],
+            "by hand",
+        ),
+        ("srun -n8 --multi-prog programs", &listed, "by hand"),
+    ] {
+        let said = run(line, "/usr/bin/srun", inside).expect_err(line);
+        assert!(said.contains(part), "{line}: {said}");
+    }
+}
+
+#[test]
 fn a_step_without_room_is_refused() {
     let refused = |line: &str| run(line, "/usr/bin/srun", &ALLOCATION).expect_err("no room");
     let full = refused("srun -n 12 ./app");
@@ -177,6 +249,18 @@ fn mpiexec_knows_the_nodes_of_its_job() {
             ompi,
             &ALLOCATION,
             "several programs",
+        ),
+        (
+            "mpiexec --mca rmaps_base_mapping_policy node -n 4 ./a : -n 4 ./b",
+            ompi,
+            &ALLOCATION,
+            "several programs",
+        ),
+        (
+            "mpiexec --mca rmaps_base_mapping_policy node -n 8 ./a",
+            ompi,
+            &ALLOCATION,
+            "mpiexec --mca rmaps_base_mapping_policy node -n 12 invivo exec ./a",
         ),
         (
             "mpiexec -n 12 ./app",

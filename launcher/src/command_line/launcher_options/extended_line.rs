@@ -17,6 +17,8 @@ pub struct Line {
     pub hosts: bool,
     /// The user decides about binding, or may.
     pub bound: bool,
+    /// In place of a program stands the file of all (`srun --multi-prog`).
+    pub names_file: bool,
 }
 
 /// One program of a line.
@@ -56,6 +58,8 @@ pub enum LineError {
     ProgramFile(String),
     /// Several programs where there can be one only.
     SeveralPrograms,
+    /// A file of programs where it is not known which process each node has.
+    UnplacedPrograms,
     /// Several components of one of Slurm's heterogeneous jobs.
     Heterogeneous,
 }
@@ -104,7 +108,8 @@ impl Line {
             .fold(0, |sum, part| sum.saturating_add(part.count))
     }
 
-    /// The same line with so many processes more of each program, and `inserted` before it.
+    /// The same line with so many processes more of each program, and `inserted` before it. A file
+    /// of programs stays as it is.
     pub fn extended(
         &self,
         args: &[OsString],
@@ -120,7 +125,9 @@ impl Line {
             // of the new line as from the program in the old one.
             let count_at = line.len() - (part.program.start - part.count_at);
             line[count_at] = format!("{}{count}", part.count_prefix).into();
-            line.extend_from_slice(inserted);
+            if !self.names_file {
+                line.extend_from_slice(inserted);
+            }
             line.extend_from_slice(&args[part.program.clone()]);
             from = part.program.end;
         }

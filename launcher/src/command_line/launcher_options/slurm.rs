@@ -35,6 +35,7 @@ const WITHOUT: &[&str] = &[
     "interactive",
     "kill-on-bad-exit",
     "label",
+    "multi-prog",
     "nice",
     "no-allocate",
     "no-kill",
@@ -200,9 +201,6 @@ pub fn scan(args: &[OsString]) -> Result<(Vec<Said>, usize), LineError> {
             return Ok((all, at));
         };
         let shown = || arg.to_string_lossy().into_owned();
-        if name == "multi-prog" {
-            return Err(LineError::ProgramFile(shown()));
-        }
         if name == "het-group" {
             return Err(LineError::Heterogeneous);
         }
@@ -273,6 +271,7 @@ pub fn read(args: &[OsString]) -> Result<Line, LineError> {
         placed: true,
         hosts: true,
         bound: true,
+        names_file: options.iter().any(|said| said.name == "multi-prog"),
     })
 }
 
@@ -346,6 +345,7 @@ mod tests {
                 "srun --mpi pmi2 --ntasks 4 --exclusive -t 5:00 ./app",
                 "srun --mpi pmi2 --ntasks 6 --exclusive -t 5:00 invivo exec -- ./app",
             ),
+            ("srun --multi-prog -n 4 file", "srun --multi-prog -n 6 file"),
         ] {
             assert_eq!(extended(line).as_deref(), Ok(expected), "{line}");
         }
@@ -364,10 +364,7 @@ mod tests {
                 "srun -n4 --frobnicate ./app",
                 LineError::UnknownOption("--frobnicate".into()),
             ),
-            (
-                "srun -n4 --multi-prog file",
-                LineError::ProgramFile("--multi-prog".into()),
-            ),
+            ("srun -n4 --multi-prog", LineError::NoProgram),
             ("srun -n2 ./a : -n2 ./b", LineError::Heterogeneous),
             ("srun -n2 --het-group=0,1 ./a", LineError::Heterogeneous),
         ] {

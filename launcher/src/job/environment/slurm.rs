@@ -32,6 +32,22 @@ pub fn nodes(env: &Environment) -> Option<u32> {
     text(env, NODES)?.parse().ok()
 }
 
+/// How many processes of the step each node has.
+pub fn processes_of_nodes(env: &Environment) -> Option<Vec<u32>> {
+    let list = text(env, TASKS_PER_NODE)?;
+    Some((0..).map_while(|node| on_node(list, node)).collect())
+}
+
+/// The number of this node in the step, and those of its processes.
+pub fn processes_here(env: &Environment) -> Option<(u32, Vec<u32>)> {
+    Some((text(env, NODE)?.parse().ok()?, numbers_here(env)?))
+}
+
+fn numbers_here(env: &Environment) -> Option<Vec<u32>> {
+    let numbers = text(env, HERE)?.split(',');
+    numbers.map(|number| number.parse().ok()).collect()
+}
+
 /// Whether a node of several has one process only.
 pub fn has_node_of_one(env: &Environment) -> bool {
     let list = text(env, TASKS_PER_NODE).filter(|_| nodes(env).is_some_and(|nodes| nodes > 1));
@@ -46,11 +62,9 @@ pub fn unequal(env: &Environment) -> Option<String> {
     let nodes = nodes(env).filter(|nodes| *nodes > 1)?;
     let tasks: u32 = text(env, TASKS)?.parse().ok()?;
     let each = text(env, TASKS_PER_NODE)?;
-    let here: Option<Vec<u32>> = text(env, HERE)?
-        .split(',')
-        .map(|number| number.parse().ok())
-        .collect();
-    let neighbours = here?.windows(2).all(|pair| pair[0] + 1 == pair[1]);
+    let neighbours = numbers_here(env)?
+        .windows(2)
+        .all(|pair| pair[0] + 1 == pair[1]);
     let equal = on_node(each, 0)?.checked_mul(nodes) == Some(tasks) && !each.contains(',');
     if neighbours && equal {
         return None;

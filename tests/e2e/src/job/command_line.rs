@@ -54,13 +54,18 @@ impl Job {
         match self.placement() {
             Some(placed) if !self.others.is_empty() => {
                 let programs = self.programs_of_processes(directory, &placed.tools, total);
-                if matches!(self.way(), Some(Way::Srun(_))) {
+                if self.is_step() {
                     words.extend(multi_prog(directory, &programs));
                 } else {
                     // With those of the first program.
                     words.truncate(words.len() - 2);
                     words.extend(behind_colons(&programs));
                 }
+            }
+            // As a user types it for `invivo run`.
+            None if !self.others.is_empty() && self.is_step() => {
+                let programs = self.programs_of_processes(directory, &[], self.all_ranks());
+                words.extend(multi_prog(directory, &programs));
             }
             _ => words.extend(self.programs(directory)),
         }
@@ -144,6 +149,8 @@ impl Job {
         let output = directory.join("out");
         let processes = match self.started_by {
             StartedBy::Exec => total,
+            // `srun` counts those of all programs, other launchers those of each.
+            StartedBy::Launcher | StartedBy::Run if self.is_step() => self.all_ranks(),
             StartedBy::Launcher | StartedBy::Run => self.ranks,
         };
         let mut words: Vec<OsString> = Vec::new();

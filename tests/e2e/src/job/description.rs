@@ -276,6 +276,11 @@ impl Job {
         self.slurm.as_ref().map(|slurm| slurm.way)
     }
 
+    /// Whether `srun` starts it.
+    pub fn is_step(&self) -> bool {
+        matches!(self.way(), Some(Way::Srun(_)))
+    }
+
     pub(super) fn placement(&self) -> Option<&Placed> {
         self.slurm.as_ref()?.placed.as_ref()
     }

@@ -100,6 +100,11 @@ impl Ended {
         self.running.family()
     }
 
+    /// Ranks of the application, of all its programs.
+    pub fn ranks(&self) -> u32 {
+        self.running.ranks()
+    }
+
     /// Processes of the whole job.
     pub fn processes(&self) -> u32 {
         self.running.processes()

@@ -9,7 +9,18 @@ use std::process::Command;
 
 /// The command line of `tests/apps/NAME.c`, built first where necessary.
 pub fn program<const N: usize>(family: Family, name: &str, arguments: [&str; N]) -> Vec<OsString> {
-    let mut command = vec![c(family, name, &[sources().join(format!("{name}.c"))])];
+    program_as(family, name, name, arguments)
+}
+
+/// The same program in a file of another name, for jobs of several programs.
+pub fn program_as<const N: usize>(
+    family: Family,
+    name: &str,
+    built_as: &str,
+    arguments: [&str; N],
+) -> Vec<OsString> {
+    let source = sources().join(format!("{name}.c"));
+    let mut command = vec![c(family, built_as, &[source])];
     command.extend(arguments.map(OsString::from));
     command
 }

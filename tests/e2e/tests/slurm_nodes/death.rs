@@ -1,23 +1,16 @@
-//! A job is paused, goes on, and loses a rank on its third node.
+//! A job is paused, goes on, and ends by itself or loses a rank on its third node.
 
 use invivo_e2e::checks;
-use invivo_e2e::cluster::slurm::Way;
 use invivo_e2e::job::{Job, Running};
 use invivo_e2e::logs::clock_log::{rank_of, ticks, wait_for_ticks};
-use invivo_e2e::processes::{Process, kill, variable};
+use invivo_e2e::processes::{Process, kill, marked, variable};
 use std::time::Duration;
 
 /// The node on which a rank is killed.
 const NODE: &str = "n3";
 
-/// Runs a job of the program `compute`: the pause holds on all nodes, and the rank is named.
-pub fn after_a_pause(job: Job, what: &str) {
-    let is_step = matches!(job.way(), Some(Way::Srun(_)));
-    let job = match is_step {
-        // Otherwise the ranks of MPICH go on without the dead one, in a bare run as well.
-        true => job.launcher_options(["--kill-on-bad-exit=1"]),
-        false => job,
-    };
+/// Starts a job of the program `compute`, and pauses it: all ranks stand, on all nodes, and go on.
+fn paused(job: Job, what: &str) -> Running {
     let mut running = job.start();
     let ranks = running.ranks();
     running.wait_for_answers();
@@ -32,7 +25,31 @@ pub fn after_a_pause(job: Job, what: &str) {
     client.resume(ranks);
     let more = standing.iter().map(|ticks| ticks + 5).max().unwrap_or(0);
     wait_for_ticks(&mut running, 0..ranks, more);
+    running
+}
 
+/// After the pause the job ends as without one: no call is missing.
+pub fn complete_after_a_pause(job: Job, what: &str) {
+    let running = paused(job, what);
+    running.tell("stop");
+    let ended = running.end();
+    assert_eq!(ended.code(), 0, "{what}: {:?}", ended.our_lines());
+    let report = ended.report();
+    checks::complete(&report, ended.ranks());
+    checks::same_calls(&report, &ended.own_counts().calls);
+    ended.assert_nothing_left();
+}
+
+/// After the pause a rank of the third node is killed, and named.
+pub fn after_a_pause(job: Job, what: &str) {
+    let is_step = job.is_step();
+    let job = match is_step {
+        // Otherwise the ranks of MPICH go on without the dead one, in a bare run as well.
+        true => job.launcher_options(["--kill-on-bad-exit=1"]),
+        false => job,
+    };
+    let running = paused(job, what);
+    let ranks = running.ranks();
     let (victim, rank) = victim(&running);
     kill(&victim);
     let ended = running.end();
@@ -55,12 +72,13 @@ pub fn after_a_pause(job: Job, what: &str) {
     }
 }
 
-/// A process of the program on that node, and its rank.
+/// A process of a program on that node, and its rank.
 fn victim(running: &Running) -> (Process, u32) {
-    let there =
+    let is_there =
         |process: &Process| variable(process, "SLURMD_NODENAME").is_some_and(|name| name == NODE);
-    let mut found = running.named(running.program_name()).into_iter();
-    let process = found.find(there).expect("a rank on the third node");
-    let rank = rank_of(&process).expect("its log");
+    let there = marked(running.mark()).into_iter().filter(is_there);
+    // Only ranks have a log open.
+    let mut ranks = there.filter_map(|process| Some((rank_of(&process)?, process)));
+    let (rank, process) = ranks.next().expect("a rank on the third node");
     (process, rank)
 }

@@ -9,12 +9,14 @@ use invivo_e2e::job::Job;
 use invivo_e2e::logs::clock_log::wait_for_ticks;
 use invivo_e2e::mpi::Family;
 use invivo_e2e::processes::{Process, kill, marked, signal, variable};
-use invivo_e2e::programs::{Conversation, late_to_fence, program};
+use invivo_e2e::programs::{Conversation, late_to_fence, program, program_as};
 use rustix::process::Signal;
 
 /// Nodes of the Slurm, and ranks of its jobs: two on each.
 const NODES: u32 = 4;
 const RANKS: u32 = 8;
+/// Ranks of the first of two programs: both have some on the second node.
+const OF_FIRST: u32 = 3;
 
 /// Every way to start a job of an MPI, with so many tasks on each node of an allocation.
 fn ways(tasks: u32) -> [(Family, Way); 4] {
@@ -80,30 +82,25 @@ fn a_pause_and_a_death_are_seen_on_every_node() {
     }
 }
 
-/// One job of a C and a Fortran program, of which both have ranks on the second node, by hand and,
-/// with the MPI's own launcher, by `invivo run`.
+/// One job of a C and a Fortran program, by hand and by `invivo run`.
 #[test]
 fn two_programs_are_one_job_on_all_nodes() {
-    const OF_C: u32 = 3;
     let Some(slurm) = slurm() else { return };
     let each = RANKS / NODES;
     for ((family, bare_way), (_, way)) in ways(each).into_iter().zip(ways(each + 1)) {
         let what = format!("{family:?}, {way:?}");
         let [c, fortran] =
             [Conversation::C, Conversation::FortranMpi].map(|language| language.command(family));
-        let two = |job: Job, way, more| {
-            let job = job.fan_in("node").and(RANKS - OF_C, &fortran);
-            let job = yielding(job.on_nodes_of(&slurm, way));
-            scenario::evenly(job, way, each, more)
+        let two = |job: Job, way| {
+            let job = job.fan_in("node").and(RANKS - OF_FIRST, &fortran);
+            yielding(job.on_nodes_of(&slurm, way))
         };
-        let bare = two(Job::bare(family, OF_C, &c), bare_way, 0).run();
+        let bare = two(Job::bare(family, OF_FIRST, &c), bare_way);
+        let bare = scenario::evenly(bare, bare_way, each, 0).run();
         assert_eq!(bare.code(), 0, "{what}: the bare run");
-        let mut jobs = vec![two(Job::observed(family, OF_C, &c), way, 1)];
-        if matches!(way, Way::Mpiexec(_)) {
-            let by_invivo = Job::run_by_invivo(family, OF_C, &c).and(RANKS - OF_C, &fortran);
-            jobs.push(yielding(by_invivo.fan_in("node").on_nodes_of(&slurm, way)));
-        }
-        for job in jobs {
+        let by_hand = two(Job::observed(family, OF_FIRST, &c), way);
+        let by_invivo = two(Job::run_by_invivo(family, OF_FIRST, &c), way);
+        for job in [scenario::evenly(by_hand, way, each, 1), by_invivo] {
             let observed = job.run();
             assert_eq!(observed.code(), 0, "{what}: {:?}", observed.our_lines());
             assert_eq!(observed.stdout(), bare.stdout(), "{what}");
@@ -114,6 +111,24 @@ fn two_programs_are_one_job_on_all_nodes() {
             checks::same_traffic(&report, &own);
             observed.assert_nothing_left();
         }
+    }
+}
+
+/// A job of two programs: a pause holds on all nodes and nothing is lost by it, and the death of a
+/// rank on the third one is told with its number in the job.
+#[test]
+fn two_programs_are_paused_and_lose_a_rank() {
+    let Some(slurm) = slurm() else { return };
+    for (family, way) in ways(RANKS / NODES + 1) {
+        let what = format!("{family:?}, {way:?}");
+        let job = || {
+            let names = ["compute", "compute_too"];
+            let [one, other] = names.map(|name| program_as(family, "compute", name, []));
+            let job = Job::run_by_invivo(family, OF_FIRST, &one).and(RANKS - OF_FIRST, &other);
+            yielding(job.fan_in("node").on_nodes_of(&slurm, way))
+        };
+        death::complete_after_a_pause(job(), &what);
+        death::after_a_pause(job(), &what);
     }
 }
 

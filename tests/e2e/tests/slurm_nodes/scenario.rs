@@ -91,22 +91,24 @@ impl Order {
         options
     }
 
-    /// The options of an MPI's own launcher for that.
-    fn launcher_options(self, family: Family, nodes: &[u32]) -> Vec<String> {
+    /// The options of an MPI's own launcher for that. Open MPI reads the file of hosts, a process
+    /// a line, where it deals out several in a turn.
+    fn launcher_options(self, family: Family, nodes: &[u32], file: &Path) -> Vec<String> {
         let on = |node| nodes.iter().filter(|at| **at == node).count();
         let hosts = |processes: &dyn Fn(u32) -> usize| -> String {
             let hosts = (0..NODES).map(|node| format!("n{}:{}", node + 1, processes(node)));
             hosts.collect::<Vec<_>>().join(",")
         };
-        let is_cyclic = matches!(self, Order::Cyclic { .. });
-        match (family.is_open_mpi(), is_cyclic) {
-            (true, false) => vec!["--host".to_owned(), hosts(&on)],
-            (true, true) => ["--host", &hosts(&on), "--map-by", "node"]
-                .map(str::to_owned)
-                .to_vec(),
-            (false, false) => vec!["-hosts".to_owned(), hosts(&on)],
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let file = file.to_str().expect("a path");
+        match (family.is_open_mpi(), self) {
+            (true, Order::Blocks(_)) => words(&["--host", &hosts(&on)]),
+            (true, Order::Cyclic { .. }) => words(&["--host", &hosts(&on), "--map-by", "node"]),
+            (true, Order::Plane { .. }) => words(&["--hostfile", file, "--map-by", "seq"]),
+            (false, Order::Blocks(_)) => words(&["-hosts", &hosts(&on)]),
             // Hydra fills its hosts in turns, as often as it takes.
-            (false, true) => vec!["-hosts".to_owned(), hosts(&|_| 1)],
+            (false, Order::Cyclic { .. }) => words(&["-hosts", &hosts(&|_| 1)]),
+            (false, Order::Plane { size, .. }) => words(&["-hosts", &hosts(&|_| size as usize)]),
         }
     }
 }
@@ -119,21 +121,17 @@ fn tools(nodes: &[u32]) -> Vec<u32> {
     tools
 }
 
-/// Who starts a job, with the MPI's own launcher in an allocation of so many tasks on each node.
-fn ways(family: Family, order: Order) -> Vec<Way> {
+/// Who starts a job, with the MPI's own launcher in an allocation of as many tasks on each node as
+/// the fullest one takes.
+fn ways(family: Family, order: Order) -> [Way; 2] {
     let srun = match family {
         Family::Ompi => Way::Srun("pmix"),
         _ => Way::Srun("pmi2"),
     };
-    match order {
-        // Neither of the launchers deals out more than one process in a turn.
-        Order::Plane { .. } => vec![srun],
-        Order::Blocks(ranks) => {
-            let most = ranks.into_iter().max().unwrap_or(0);
-            vec![srun, Way::Mpiexec(most + 1)]
-        }
-        Order::Cyclic { ranks } => vec![srun, Way::Mpiexec(ranks + 1)],
-    }
+    let nodes = order.nodes(1);
+    let on = |node: u32| nodes.iter().filter(|at| **at == node).count() as u32;
+    let most = (0..NODES).map(on).max().unwrap_or(0);
+    [srun, Way::Mpiexec(most)]
 }
 
 /// A job with so many ranks on each node, one node after the other, and so many processes more
@@ -174,13 +172,13 @@ impl Scenario {
         let tools = if more == 0 { Vec::new() } else { tools(&nodes) };
         let root = nodes.last().copied().unwrap_or(0);
         let job = job.on_nodes_of(slurm, way);
+        let hosts: String = nodes
+            .iter()
+            .map(|node| format!("n{}\n", node + 1))
+            .collect();
+        std::fs::write(file, hosts).expect("a list of hosts");
         let job = match way {
             Way::Srun(_) => {
-                let hosts: String = nodes
-                    .iter()
-                    .map(|node| format!("n{}\n", node + 1))
-                    .collect();
-                std::fs::write(file, hosts).expect("a list of hosts");
                 let job = job.placed(&self.order.options(&nodes), &tools, root);
                 match self.order {
                     Order::Blocks(_) => job.env("SLURM_HOSTFILE", file),
@@ -188,7 +186,7 @@ impl Scenario {
                 }
             }
             Way::Mpiexec(_) => {
-                let words = self.order.launcher_options(job.family(), &nodes);
+                let words = self.order.launcher_options(job.family(), &nodes, file);
                 job.placed(&words, &tools, root)
             }
         };
