@@ -11,7 +11,7 @@ mod effort;
 mod eztrace;
 mod idle;
 mod latency;
-mod machine;
+pub mod machine;
 mod mpi;
 mod otfx;
 mod page;

@@ -1,5 +1,7 @@
 //! Long tests with other numbers than those of `cargo xtask test --all`.
 
+use crate::fuzz::targets::{TARGETS, target};
+use crate::fuzz::{self, corpus};
 use crate::run::{allow_root, cargo, check, dist, dist_hooks, python};
 use anyhow::Result;
 use std::process::Command;
@@ -38,6 +40,20 @@ pub struct Soak {
     mpi: Option<String>,
 }
 
+/// Fuzzing of the decoders.
+#[derive(clap::Args)]
+pub struct Fuzz {
+    /// Each target for so long.
+    #[arg(long, default_value_t = 60)]
+    seconds: u64,
+    /// Only these targets of proto/fuzz, such as `packet,tree`.
+    #[arg(long, value_delimiter = ',', value_name = "NAMES", value_parser = target)]
+    target: Vec<&'static str>,
+    /// Keep the best of what was found in proto/fuzz/corpus, which is checked in.
+    #[arg(long)]
+    keep: bool,
+}
+
 /// One of the end-to-end tests.
 fn test(file: &str, name: &str) -> Command {
     let mut test = cargo();
@@ -47,6 +63,21 @@ fn test(file: &str, name: &str) -> Command {
         .env("INVIVO_DIST_HOOKS", dist_hooks())
         .env("INVIVO_PYTHON", python().join("bin/python"));
     test
+}
+
+impl Fuzz {
+    /// Runs it.
+    pub fn run(&self) -> Result<()> {
+        let targets = match self.target.as_slice() {
+            [] => TARGETS.as_slice(),
+            some => some,
+        };
+        fuzz::run(targets, self.seconds)?;
+        if self.keep {
+            corpus::keep(targets)?;
+        }
+        Ok(())
+    }
 }
 
 impl Kills {

@@ -1,23 +1,20 @@
 //! Coverage-guided fuzzing with libFuzzer on stable Rust: LLVM's own coverage pass is reached by
 //! stable options.
 
-use crate::run::{cargo, check, root};
-use anyhow::{Context, Result, bail, ensure};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+pub mod corpus;
+pub mod targets;
 
-/// The targets of proto/fuzz.
-const TARGETS: [&str; 9] = [
-    "packet",
-    "records",
-    "definition",
-    "tree",
-    "local",
-    "link",
-    "peer",
-    "region",
-    "bin",
-];
+use crate::run::{cargo, check, root};
+use crate::suite::ended::Ended;
+use crate::suite::parts::{Part, Parts};
+use anyhow::{Context, Result, bail, ensure};
+use std::process::Output;
+use targets::{TARGETS, TRIPLE, found, libfuzzer};
+
+/// Of each target in the usual tests: what is in its corpus, and a little more.
+const SECONDS: u64 = 1;
+/// Of each target in the long ones.
+const SECONDS_LONG: u64 = 3600;
 
 /// What libFuzzer wants to know: which edges were taken, and what was compared with what.
 const INSTRUMENTATION: &str = "-Cpasses=sancov-module \
@@ -26,15 +23,54 @@ const INSTRUMENTATION: &str = "-Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares";
 
-/// An explicit target keeps the instrumentation out of build scripts.
-const TRIPLE: &str = "x86_64-unknown-linux-gnu";
+/// As many run at once as there are cores: each has one to itself, as it would alone.
+fn at_once() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
 
-/// Builds all targets, lets the canary die, then runs each for `seconds`.
-pub fn run(seconds: u32) -> Result<()> {
-    let target = root().join("target/fuzz");
+/// Runs each target for a moment.
+pub fn usual() -> Result<()> {
+    run(&TARGETS, SECONDS)
+}
+
+/// Each target, for long, as a part of its own.
+pub fn parts() -> Result<Parts> {
+    build()?;
+    let part = |name: &'static str| Part {
+        name: format!("fuzz/{name}"),
+        run: Box::new(move || tell(name, &once(name, SECONDS_LONG)?).map(Ended::PassedWith)),
+    };
+    Ok(Parts {
+        at_once: at_once(),
+        parts: TARGETS.into_iter().map(part).collect(),
+    })
+}
+
+/// Runs these targets for so many seconds each.
+pub fn run(targets: &[&str], seconds: u64) -> Result<()> {
+    build()?;
+    for names in targets.chunks(at_once()) {
+        let outputs: Vec<Result<Output>> = std::thread::scope(|scope| {
+            let mut running = Vec::new();
+            for name in names {
+                running.push(scope.spawn(|| once(name, seconds)));
+            }
+            let join =
+                |one: std::thread::ScopedJoinHandle<_>| one.join().expect("it does not panic");
+            running.into_iter().map(join).collect()
+        });
+        for (name, output) in names.iter().zip(outputs) {
+            eprintln!("xtask: fuzz {name}: {}", tell(name, &output?)?);
+        }
+    }
+    Ok(())
+}
+
+/// Builds all targets, and lets the canary die.
+fn build() -> Result<()> {
     let mut build = cargo();
     build
-        .env("CARGO_TARGET_DIR", &target)
+        .env("CARGO_TARGET_DIR", root().join("target/fuzz"))
         .env("RUSTFLAGS", INSTRUMENTATION);
 
     // The options come by RUSTFLAGS alone: this variable would hide them.
@@ -49,36 +85,18 @@ pub fn run(seconds: u32) -> Result<()> {
         TRIPLE,
     ]))?;
 
-    let programs = target.join(TRIPLE).join("fuzz");
-    let canary = once(&programs, "canary", 20)?;
+    let canary = once("canary", 20)?;
     ensure!(
         !canary.status.success()
             && String::from_utf8_lossy(&canary.stderr).contains("the canary is dead"),
         "the fuzzer did not find the canary's fault in 20 s: its runs prove nothing"
     );
     eprintln!("xtask: fuzz canary: found out, as it must be");
-
-    // As many at once as there are cores: each has one to itself, as it would alone.
-    let at_once = std::thread::available_parallelism().map_or(1, usize::from);
-    for names in TARGETS.chunks(at_once) {
-        let outputs: Vec<Result<Output>> = std::thread::scope(|scope| {
-            let mut running = Vec::new();
-            for name in names {
-                running.push(scope.spawn(|| once(&programs, name, seconds)));
-            }
-            let join =
-                |one: std::thread::ScopedJoinHandle<_>| one.join().expect("it does not panic");
-            running.into_iter().map(join).collect()
-        });
-        for (name, output) in names.iter().zip(outputs) {
-            tell(name, &output?)?;
-        }
-    }
     Ok(())
 }
 
-/// Says how far a target came; an error when it found something.
-fn tell(name: &str, output: &Output) -> Result<()> {
+/// How far a target came; an error when it found something.
+fn tell(name: &str, output: &Output) -> Result<String> {
     let log = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
         bail!("fuzz target {name} failed; inputs are in target/fuzz/work/{name}\n{log}");
@@ -99,37 +117,30 @@ fn tell(name: &str, output: &Output) -> Result<()> {
         .lines()
         .find(|line| line.starts_with("Done "))
         .unwrap_or_default();
-
-    eprintln!("xtask: fuzz {name}: {done}, {coverage} edges");
-    Ok(())
+    Ok(format!("{done}, {coverage} edges"))
 }
 
-/// Runs one target on its corpus (kept between runs) and on the golden bytes.
-fn once(programs: &Path, name: &str, seconds: u32) -> Result<Output> {
-    let work: PathBuf = root().join("target/fuzz/work").join(name);
-    let corpus = work.join("corpus");
-    std::fs::create_dir_all(&corpus)?;
-
-    if name == "canary" {
+/// Runs one target on its corpus (kept between runs), on the one that is checked in, and on the
+/// golden bytes.
+fn once(name: &str, seconds: u64) -> Result<Output> {
+    let own = found(name);
+    let is_canary = name == "canary";
+    if is_canary {
         // It must be found from nothing each time.
-        std::fs::remove_dir_all(&corpus)?;
-        std::fs::create_dir_all(&corpus)?;
+        let _ = std::fs::remove_dir_all(&own);
     }
+    std::fs::create_dir_all(&own)?;
 
-    Command::new(programs.join(format!("fuzz-{name}")))
-        .current_dir(&work)
-        .arg(format!("-max_total_time={seconds}"))
-        // An input that takes seconds or a gigabyte is a finding too: every limit of the decoders
-        // is below.
-        .args([
-            "-timeout=5",
-            "-rss_limit_mb=1024",
-            "-max_len=8192",
-            "-len_control=20",
-        ])
-        .arg(&corpus)
-        // The golden bytes are read, and new inputs go to the first folder only.
-        .args((name != "canary").then(|| root().join("proto/tests/golden")))
-        .output()
+    let mut fuzz = libfuzzer(name);
+    fuzz.arg(format!("-max_total_time={seconds}"))
+        // An input that takes seconds or a gigabyte is a finding too.
+        .args(["-timeout=5", "-rss_limit_mb=1024", "-len_control=20"])
+        .arg(&own);
+    if !is_canary {
+        // These are read, and new inputs go to the first folder only.
+        fuzz.arg(corpus::folder(name));
+        fuzz.arg(root().join("proto/tests/golden"));
+    }
+    fuzz.output()
         .with_context(|| format!("cannot start fuzz-{name}"))
 }

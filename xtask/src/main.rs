@@ -63,6 +63,8 @@ enum Task {
     },
     /// Check everything, cheapest first (sets up and builds too).
     Test(test::Options),
+    /// Fuzz the decoders, for another time than the tests do (sets up too).
+    Fuzz(campaigns::Fuzz),
     /// Kill and stop every process of jobs at random (sets up and builds too).
     Kills(campaigns::Kills),
     /// Keep one job busy for long, and see that no process holds ever more (sets up and builds
@@ -121,6 +123,9 @@ fn main() -> ExitCode {
         Task::Test(options) => test::run(&options),
         Task::Demo { blackbox } => build::run(Some("ompi"), Linked::Here, Purpose::Demo, false)
             .and_then(|()| demo::run(blackbox)),
+        Task::Fuzz(fuzz) => {
+            setup::run(Purpose::Test { all: false }, false).and_then(|()| fuzz.run())
+        }
         Task::Kills(kills) => tree_for_tests().and_then(|()| kills.run()),
         Task::Soak(soak) => tree_for_tests().and_then(|()| soak.run()),
         Task::Bench {

@@ -1,6 +1,7 @@
 //! Where things are, and running programs with a word about what runs and how long it took.
 
 use anyhow::{Context, Result, bail};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -92,6 +93,14 @@ pub fn cargo() -> Command {
         .env_remove("CARGO_MANIFEST_DIR")
         .env_remove("CARGO_MANIFEST_PATH");
     cargo
+}
+
+/// A program, bounded from outside: a hanging job must not hang the suite. `timeout` ends the whole
+/// process group.
+pub fn bounded(seconds: &str, program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after=20", seconds]).arg(program);
+    command
 }
 
 /// The environment that Open MPI asks for: root may run it in containers, and tests have more ranks

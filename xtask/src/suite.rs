@@ -1,19 +1,20 @@
 //! The checks of `cargo xtask test`, cheapest first.
 
 mod deny;
+mod end_to_end;
 pub mod ended;
 mod manual;
+pub mod parts;
 mod pure;
 mod wrappers;
 
 use crate::build::{self, Linked, hooks};
-use crate::run::{
-    FAMILIES, Family, allow_root, beside, cargo, check, dist, dist_hooks, python, root,
-};
+use crate::run::{self, FAMILIES, Family, allow_root, beside, cargo, check, root};
 use crate::setup::Purpose;
 use crate::{functions, fuzz, generate, release, structure};
 use anyhow::Result;
 use ended::Ended;
+use parts::Parts;
 use std::process::Command;
 
 /// One check.
@@ -122,7 +123,7 @@ pub const CHECKS: &[Check] = &[
         name: "fuzz",
         about: "every decoder, coverage-guided",
         needs: None,
-        run: |all| passed(fuzz::run(if all { 300 } else { 1 })),
+        run: |_| passed(fuzz::usual()),
     },
     Check {
         name: "lints",
@@ -170,7 +171,7 @@ pub const CHECKS: &[Check] = &[
         name: "e2e",
         about: "real MPI programs under Invivo",
         needs: Some("build"),
-        run: end_to_end,
+        run: |_| end_to_end::usual(),
     },
     Check {
         name: "deny",
@@ -179,6 +180,18 @@ pub const CHECKS: &[Check] = &[
         run: |_| deny::check(),
     },
 ];
+
+/// What the long run does instead of `run`, part by part.
+pub fn parts(check: &str) -> Option<fn() -> Result<Parts>> {
+    match check {
+        "fuzz" => Some(fuzz::parts),
+        "e2e" => Some(end_to_end::parts),
+        _ => None,
+    }
+}
+
+/// Checks that make what others need: that they passed before does not spare them.
+pub const MAKES: [&str; 2] = ["build", "release"];
 
 fn passed(result: Result<()>) -> Result<Ended> {
     result.map(|()| Ended::Passed)
@@ -228,14 +241,10 @@ fn plain(all: bool) -> Result<Ended> {
     ])))
 }
 
-/// `cargo`, bounded from outside: a hanging job must not hang the suite. `timeout` ends the whole
-/// process group.
+/// `cargo`, bounded from outside.
 fn bounded(seconds: &str) -> Command {
-    let mut command = Command::new("timeout");
+    let mut command = run::bounded(seconds, cargo().get_program());
     command.current_dir(root());
-    command
-        .args(["--kill-after=20", seconds])
-        .arg(cargo().get_program());
     command
 }
 
@@ -289,9 +298,7 @@ fn scale() -> Result<Ended> {
     build.args(["build", "--release", "-p", "invivo-sim"]);
     check(build.args(packages(&ON_MPI[1..])))?;
 
-    let mut run = Command::new("timeout");
-    run.args(["--kill-after=20", "600"])
-        .arg(family.target().join("release/sim"));
+    let mut run = run::bounded("600", family.target().join("release/sim"));
     passed(check(run.arg("scale")))
 }
 
@@ -331,33 +338,12 @@ fn mpi(all: bool) -> Result<Ended> {
 
 /// Both trees. What only `--all` needs is set up by the suite before all checks.
 fn tree(all: bool) -> Result<()> {
+    if all {
+        // One of another commit must not be tested as this one's.
+        let _ = std::fs::remove_file(release::tarball());
+    }
     build::run(None, Linked::Here, Purpose::Build(None), false)?;
     hooks::run(all).map(|_| ())
-}
-
-fn end_to_end(all: bool) -> Result<Ended> {
-    let mut test = bounded(if all { "14400" } else { "1800" });
-    test.args([
-        "test",
-        "--tests",
-        "--no-fail-fast",
-        "-p",
-        "invivo-e2e",
-        "--",
-    ]);
-
-    if all {
-        test.arg("--include-ignored");
-        test.env("INVIVO_TARBALL", release::tarball());
-    }
-    // One after the other: each job has more processes than there are cores.
-    test.arg("--test-threads=1");
-
-    test.env("INVIVO_DIST", dist())
-        .env("INVIVO_DIST_HOOKS", dist_hooks())
-        .env("INVIVO_PYTHON", python().join("bin/python"));
-
-    passed(check(allow_root(&mut test)))
 }
 
 #[cfg(test)]

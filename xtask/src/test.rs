@@ -1,20 +1,32 @@
 //! `cargo xtask test`: runs the checks of [`crate::suite`], goes on after a failure, and ends with
 //! a summary.
 
+mod commit;
+mod line;
+mod long;
+mod machine;
+mod page;
+mod results;
+
 use crate::setup::{self, Purpose};
-use crate::suite::ended::Ended;
-use crate::suite::{CHECKS, Check};
+use crate::suite::{self, CHECKS};
 use anyhow::{Result, bail, ensure};
+use line::Line;
 use std::time::Instant;
 
 /// Checks everything, cheapest first.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Long campaigns too: longer fuzzing, more random cases, ignored tests, and tools that compile
-    /// for minutes.
+    /// Long campaigns too: an hour of fuzzing for each decoder, more random cases, ignored tests,
+    /// and tools that compile for minutes. What has passed on this commit is not run again. The
+    /// results are a page of the manual (docs/manual/reference/long-tests.md).
     #[arg(long)]
     all: bool,
-    /// Only these checks (what they need is taken to be done).
+    /// With --all: also what has passed on this commit.
+    #[arg(long, requires = "all")]
+    again: bool,
+    /// Only these checks (what they need is taken to be done). With --all also parts of them, such
+    /// as fuzz/packet or e2e/soak; what they need is then made.
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     only: Vec<String>,
     /// Name the checks and what they hold, and run none.
@@ -23,14 +35,6 @@ pub struct Options {
     /// Print the summary as JSON on stdout.
     #[arg(long)]
     json: bool,
-}
-
-/// How a check ended, for the summary.
-struct Line {
-    name: &'static str,
-    result: &'static str,
-    seconds: f64,
-    note: String,
 }
 
 /// Runs the chosen checks; an error when any failed.
@@ -42,77 +46,60 @@ pub fn run(options: &Options) -> Result<()> {
         return Ok(());
     }
     for name in &options.only {
+        let (check, is_part) = match name.split_once('/') {
+            Some((check, _)) => (check, true),
+            None => (name.as_str(), false),
+        };
         ensure!(
-            CHECKS.iter().any(|c| c.name == name),
-            "no check is called {name}; `cargo xtask test --list` names them"
+            CHECKS.iter().any(|c| c.name == check),
+            "no check is called {check}; `cargo xtask test --list` names them"
+        );
+        ensure!(
+            !is_part || options.all && suite::parts(check).is_some(),
+            "{name}: only --all runs parts, and only of fuzz and e2e"
         );
     }
 
     let begun = Instant::now();
     setup::run(Purpose::Test { all: options.all }, false)?;
 
-    let mut lines: Vec<Line> = Vec::new();
-    for check in CHECKS {
-        if options.only.is_empty() || options.only.iter().any(|name| name == check.name) {
-            lines.push(one(check, options.all, &lines));
-        }
-    }
+    let lines = if options.all {
+        long::run(&options.only, options.again)?
+    } else {
+        usual(&options.only)
+    };
 
     summary(&lines, begun.elapsed().as_secs_f64(), options.json);
 
     let failed: Vec<&str> = lines
         .iter()
-        .filter(|line| line.result == "failed")
-        .map(|line| line.name)
+        .filter(|line| line.has_failed())
+        .map(|line| line.name.as_str())
         .collect();
     if !failed.is_empty() {
         bail!(
-            "{} failed; once more: cargo xtask test --only {}",
+            "{} failed; once more: cargo xtask test {}--only {}",
             failed.join(" and "),
+            if options.all { "--all " } else { "" },
             failed.join(",")
         );
     }
     Ok(())
 }
 
-fn one(check: &Check, all: bool, before: &[Line]) -> Line {
-    // A check that was not chosen counts as passed, since it is taken to be done.
-    let broken = check.needs.filter(|need| {
-        before
-            .iter()
-            .any(|l| l.name == *need && l.result != "passed")
-    });
-
-    if let Some(need) = broken {
-        return Line {
-            name: check.name,
-            result: "failed",
-            seconds: 0.0,
-            note: format!("not run without {need}"),
-        };
+/// The chosen checks in their short form; all where none is chosen.
+fn usual(only: &[String]) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    for check in CHECKS {
+        if only.is_empty() || only.iter().any(|name| name == check.name) {
+            // A check that was not chosen counts as passed, since it is taken to be done.
+            lines.push(match Line::without_need(check, &lines) {
+                Some(line) => line,
+                None => Line::of(check.name, check.about, || (check.run)(false)),
+            });
+        }
     }
-
-    eprintln!("xtask: ---- {}: {}", check.name, check.about);
-    let begun = Instant::now();
-    let ended = (check.run)(all);
-    let seconds = begun.elapsed().as_secs_f64();
-    let (result, note) = match ended {
-        Ok(Ended::Passed) => ("passed", String::new()),
-        Ok(Ended::PassedBut(part)) => ("passed", part),
-        Ok(Ended::Skipped(why)) => ("skipped", why),
-        Err(error) => ("failed", format!("{error:#}")),
-    };
-
-    eprintln!(
-        "xtask: ---- {} {result} after {seconds:.1} s {note}",
-        check.name
-    );
-    Line {
-        name: check.name,
-        result,
-        seconds,
-        note,
-    }
+    lines
 }
 
 fn summary(lines: &[Line], seconds: f64, json: bool) {
@@ -120,7 +107,7 @@ fn summary(lines: &[Line], seconds: f64, json: bool) {
         let checks: Vec<_> = lines
             .iter()
             .map(|l| {
-                serde_json::json!({ "name": l.name, "result": l.result,
+                serde_json::json!({ "name": l.name, "result": l.outcome.word(),
             "seconds": l.seconds, "note": l.note })
             })
             .collect();
@@ -135,7 +122,9 @@ fn summary(lines: &[Line], seconds: f64, json: bool) {
         let note = line.note.lines().next().unwrap_or_default();
         eprintln!(
             "  {:<12} {:<8} {:>7.1} s  {note}",
-            line.name, line.result, line.seconds
+            line.name,
+            line.outcome.word(),
+            line.seconds
         );
     }
     eprintln!("  {:<12} {:<8} {seconds:>7.1} s", "all", "");

@@ -279,6 +279,31 @@ mod tests {
         assert!(files > 50, "the golden bytes are missing");
     }
 
+    /// What fuzzing begins with, without the fuzzer: a decoder that fails on one of these is found
+    /// wherever tests run.
+    #[test]
+    fn kept_inputs_do_no_harm() {
+        let targets: [(&str, fn(&[u8])); 9] = [
+            ("packet", super::packet),
+            ("records", super::records),
+            ("definition", super::definition),
+            ("tree", super::tree),
+            ("local", super::local),
+            ("link", super::link),
+            ("peer", super::peer),
+            ("region", super::region),
+            ("bin", super::otfx::bin),
+        ];
+        for (name, target) in targets {
+            let folder = format!("{}/corpus/{name}", env!("CARGO_MANIFEST_DIR"));
+            let inputs: Vec<_> = std::fs::read_dir(folder).unwrap().collect();
+            assert!(!inputs.is_empty(), "{name} begins with nothing");
+            for input in inputs {
+                target(&std::fs::read(input.unwrap().path()).unwrap());
+            }
+        }
+    }
+
     #[test]
     #[should_panic(expected = "the canary is dead")]
     fn the_canary_can_fail() {

@@ -15,6 +15,7 @@
 //! logs/      what programs write down           results/   report and timeline
 //! checks     what must hold of every report     interval   what must hold of a cut-out table
 //! kills/     random kills of processes          soak/      long runs with random clients
+//! remarks    what tests say of themselves
 //! ```
 
 #![forbid(unsafe_code)]
@@ -34,6 +35,7 @@ pub mod mpi;
 pub mod paths;
 pub mod processes;
 pub mod programs;
+pub mod remarks;
 pub mod results;
 pub mod soak;
 pub mod tested_functions;

@@ -1,13 +1,16 @@
 //! The Intel MPI Benchmarks on Intel MPI, as binaries that this project has not compiled.
 //!
-//! They print times, so that what is compared is which benchmarks ran on how many ranks.
+//! They print times, so that what is compared is which benchmarks ran on how many ranks, and how
+//! many calls of each function were made: the report beside an independent counter.
 
 use invivo_e2e::checks;
 use invivo_e2e::job::Ended;
 use invivo_e2e::job::Job;
 use invivo_e2e::mpi::Family;
+use invivo_e2e::programs::{Counter, counter};
+use invivo_e2e::remarks::remark;
 use std::ffi::OsString;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The longest takes two minutes on a quiet machine.
 const LIMIT: Duration = Duration::from_secs(600);
@@ -25,15 +28,23 @@ fn benchmarks(ended: &Ended) -> Vec<String> {
 }
 
 fn suite(name: &str, arguments: &[&str]) {
+    if !Family::Impi.is_installed() {
+        return;
+    }
     let binary = Family::Impi.prefix().expect("pip's").join("bin").join(name);
     let mut command: Vec<OsString> = vec![binary.into()];
     command.extend(arguments.iter().map(OsString::from));
+    let counter = counter(Family::Impi, Counter::Shallow);
 
     for ranks in [2, 4] {
-        let bare = Job::bare(Family::Impi, ranks, &command).limit(LIMIT).run();
-        let observed = Job::observed(Family::Impi, ranks, &command)
-            .limit(LIMIT)
-            .run();
+        let run = |job: Job| {
+            let begun = Instant::now();
+            (job.limit(LIMIT).run(), begun.elapsed())
+        };
+        let (bare, bare_time) = run(Job::bare(Family::Impi, ranks, &command));
+        let observed =
+            Job::observed(Family::Impi, ranks, &command).env("LD_PRELOAD", counter.clone());
+        let (observed, observed_time) = run(observed);
         assert_eq!(
             (bare.code(), observed.code()),
             (0, 0),
@@ -47,7 +58,16 @@ fn suite(name: &str, arguments: &[&str]) {
         );
         assert_eq!(expected, found, "benchmarks of {name} with {ranks} ranks");
         assert_eq!(bare.stderr(), observed.stderr(), "standard error outputs");
-        checks::conserved(&observed.report(), ranks);
+
+        let report = observed.report();
+        let counted = observed.counter_counts().calls;
+        checks::complete(&report, ranks);
+        checks::same_calls(&report, &counted);
+        remark(&format!(
+            "{name} with {ranks} ranks: {} calls, {bare_time:.0?} bare and {observed_time:.0?} \
+             observed",
+            counted.values().sum::<u64>()
+        ));
     }
 }
 

@@ -12,6 +12,7 @@ use invivo_e2e::kills::run;
 use invivo_e2e::kills::target::Target;
 use invivo_e2e::manual::{self, Column, PROCESS_FAILURES, same_column};
 use invivo_e2e::mpi::Family;
+use invivo_e2e::remarks::remark;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -90,6 +91,8 @@ fn campaign(number: usize) {
         "{late} of {} reports of a rank's death have a part",
         ended.len()
     );
+
+    remark(&format!("{} cases, {late} reports were late", ended.len()));
 
     let (mut table, mut broken) = (OutcomeTable::default(), Vec::new());
     for (case, outcome) in &ended {

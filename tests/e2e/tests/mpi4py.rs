@@ -7,6 +7,7 @@ use invivo_e2e::mpi::Family;
 use invivo_e2e::paths;
 use invivo_e2e::programs::python;
 use invivo_e2e::programs::{Counter, counter};
+use invivo_e2e::remarks::remark;
 use invivo_e2e::tested_functions;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -25,17 +26,22 @@ const LEFT_OUT_ON_MPICH_4: &str = "util_sync";
 /// The outcome of each test on one rank, with the reason of a skipped one.
 type Outcomes = BTreeMap<String, String>;
 
+/// The modules that are left out on this MPI.
+fn left_out(family: Family, ranks: u32) -> Vec<&'static str> {
+    let loses_updates = family == Family::Mpich && ranks > 1;
+    LEFT_OUT
+        .into_iter()
+        .chain(loses_updates.then_some(LEFT_OUT_ON_MPICH_4))
+        .collect()
+}
+
 /// The suite, or those of its modules whose name matches, or (`-k NAME`) of its tests.
 fn command(family: Family, ranks: u32, only: &[&str]) -> Vec<OsString> {
     let program = paths::sources().join("mpi4py/outcomes.py");
     let tests = python::tests_of_mpi4py().join("test");
     let mut command: Vec<OsString> =
         vec![python::interpreter().into(), program.into(), tests.into()];
-    let loses_updates = family == Family::Mpich && ranks > 1;
-    for name in LEFT_OUT
-        .into_iter()
-        .chain(loses_updates.then_some(LEFT_OUT_ON_MPICH_4))
-    {
+    for name in left_out(family, ranks) {
         command.extend(["-e".into(), name.into()]);
     }
 
@@ -76,6 +82,13 @@ fn failures(outcomes: &[Outcomes]) -> usize {
     all.filter(|outcome| *outcome == "failed").count()
 }
 
+/// How many tests of a rank left themselves out: for another number of ranks, or an MPI that can do
+/// more.
+fn skipped(outcomes: &Outcomes) -> usize {
+    let is_skipped = |outcome: &&String| outcome.starts_with("skipped");
+    outcomes.values().filter(is_skipped).count()
+}
+
 /// Runs the suite bare and observed, and compares: the tests' outcomes, and the calls.
 fn suite(family: Family, ranks: u32, only: &[&str]) {
     let command = command(family, ranks, only);
@@ -92,13 +105,17 @@ fn suite(family: Family, ranks: u32, only: &[&str]) {
     let (found, observed, observed_time) =
         run(Job::observed(family, ranks, &command).env("LD_PRELOAD", counter));
 
-    println!(
-        "{family:?}, {ranks} ranks: {} tests on each, failed {} bare and {} observed, \
-         in {bare_time:.0?} and {observed_time:.0?}",
+    remark(&format!(
+        "{} of mpi4py's tests with {ranks} on {}, of which {} skip themselves; failed on all \
+         ranks: {} bare, {} observed; {bare_time:.0?} bare, {observed_time:.0?} observed; left \
+         out: {}",
         expected[0].len(),
+        family.title(),
+        skipped(&expected[0]),
         failures(&expected),
         failures(&found),
-    );
+        left_out(family, ranks).join(", "),
+    ));
     for (rank, (expected, found)) in expected.iter().zip(&found).enumerate() {
         assert!(
             expected.len() > 4,
@@ -192,5 +209,6 @@ fn the_last_outcome_of_a_test_counts() {
         .map(|(test, outcome)| (test.to_owned(), outcome.to_owned()))
         .into();
     assert_eq!(read(text), expected);
+    assert_eq!(skipped(&expected), 1);
     assert_eq!(failures(&[expected.clone(), expected]), 2);
 }

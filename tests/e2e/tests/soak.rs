@@ -3,15 +3,17 @@
 //! `cargo xtask soak` sets the time of the longest one.
 
 use invivo_e2e::campaign;
-use invivo_e2e::job::Job;
+use invivo_e2e::job::{Job, Running};
 use invivo_e2e::logs::counts::recorded;
 use invivo_e2e::mpi::Family;
 use invivo_e2e::processes::kill;
 use invivo_e2e::programs::program;
+use invivo_e2e::remarks::remark;
 use invivo_e2e::soak::random_clients::RandomClients;
 use invivo_e2e::soak::sampler::Sampler;
 use std::time::{Duration, Instant};
 
+const PROGRAM: &str = "message_loop";
 const RANKS: u32 = 2;
 /// The time of the long run, unless another is set.
 const RUN: Duration = Duration::from_secs(30 * 60);
@@ -41,30 +43,29 @@ const JUDGED: usize = 2 * RANKS as usize + 3 + 3 + 1;
 const FIRST_LIVES: f64 = 1.0 / 3.0;
 
 fn soak(family: Family, run: Duration, seed: u64) {
-    // The program runs a little longer than it is observed: it is ended by a file.
-    let seconds = (run + Duration::from_secs(120)).as_secs().to_string();
-    let mut job = Job::observed(
-        family,
-        RANKS,
-        &program(family, "message_loop", [seconds.as_str()]),
-    )
-    // Small buffers are full soon.
-    .options(["--buffer", "1MiB"])
-    .limit(run + Duration::from_secs(240));
+    // The programs run longer than they are observed: a file ends them.
+    let seconds = (run + Duration::from_secs(180)).as_secs().to_string();
+    let mut job = Job::observed(family, RANKS, &program(family, PROGRAM, [seconds.as_str()]))
+        // Small buffers are full soon.
+        .options(["--buffer", "1MiB"])
+        .limit(run + Duration::from_secs(240));
     if run < KEPT_FOR {
         job = KEEP_NOTHING
             .into_iter()
             .fold(job, |job, (name, value)| job.env(name, value));
     }
 
+    let mut bare = control(family, run, &seconds);
     let mut running = job.start();
     running.wait_for_answers();
     let begun = Instant::now();
     let mut clients = RandomClients::new(running.client(), seed);
-    let sampler = Sampler::start(running.mark(), "message_loop", family.number_variable());
+    let sample =
+        |running: &Running| Sampler::start(running.mark(), PROGRAM, family.number_variable());
+    let (sampler, bare_sampler) = (sample(&running), sample(&bare));
     let (mut killed, mut gateways) = (begun, 0);
     while begun.elapsed() < run {
-        assert!(running.runs(), "the job has ended");
+        assert!(running.runs() && bare.runs(), "a job has ended");
         // For a moment after a kill commands may fail.
         clients.act(killed != begun && killed.elapsed() < REPLACED_WITHIN);
         // Only after the first gateway has lived long enough to be judged.
@@ -75,22 +76,35 @@ fn soak(family: Family, run: Duration, seed: u64) {
         }
     }
     // Before the end: a process that ends gives its memory back.
-    let usages = sampler.stop();
+    let (usages, bare_usages) = (sampler.stop(), bare_sampler.stop());
     std::thread::sleep(REPLACED_WITHIN);
     clients.leave();
     running.tell("stop");
     let ended = running.end();
+    bare.tell("stop");
+    let bare = bare.end();
 
     let (answered, refused) = clients.done();
     println!(
         "{family:?}, {run:?}, seed {seed}: {answered} commands answered, {} not, \
-         {gateways} gateways killed\n{}{}",
+         {gateways} gateways killed\n{}{}without Invivo:\n{}",
         refused.len(),
         clients.text(),
-        usages.text(run)
+        usages.text(run),
+        bare_usages.text(run)
     );
+    remark(&format!(
+        "{}, {run:?}: {answered} commands answered, {} not, {gateways} gateways killed; the \
+         steepest growth is {}, without Invivo {}",
+        family.title(),
+        refused.len(),
+        usages.steepest_text(run),
+        bare_usages.steepest_text(run)
+    ));
 
-    ended.assert_printed(|rank| format!("rank {rank}: 0 wrong\n"));
+    for ended in [&bare, &ended] {
+        ended.assert_printed(|rank| format!("rank {rank}: 0 wrong\n"));
+    }
     ended.assert_nothing_left();
     let report = ended.report();
     assert_eq!(
@@ -115,7 +129,23 @@ fn soak(family: Family, run: Duration, seed: u64) {
     );
     let judged: Vec<&str> = usages.judged(run).collect();
     assert_eq!(judged.len(), JUDGED, "{judged:?}");
-    assert_eq!(usages.growing(run), [] as [String; 0]);
+    let controls = bare_usages.judged(run).count();
+    assert_eq!(controls, RANKS as usize, "ranks without Invivo");
+    assert_eq!(usages.growing(run, &bare_usages), [] as [String; 0]);
+}
+
+/// The same program without Invivo, beside the job. It gets the processors only where the job
+/// leaves them, which is much of the time: the job is paused, and its ranks yield while they wait.
+fn control(family: Family, run: Duration, seconds: &str) -> Running {
+    let mut running = Job::bare(family, RANKS, &program(family, PROGRAM, [seconds]))
+        .behind("exec chrt --idle 0 \"$@\"")
+        .at_the_same_time()
+        .limit(run + Duration::from_secs(300))
+        .start();
+    running.until("its ranks", |job| {
+        (job.named(PROGRAM).len() == RANKS as usize).then_some(())
+    });
+    running
 }
 
 #[test]

@@ -57,11 +57,15 @@ pub fn for_tests(all: bool) -> Result<()> {
     let home = run::python();
     mpich_by_its_common_name(&home)?;
     mpi4py_tests(&home)?;
-    for (name, package) in MPIS
-        .into_iter()
-        .chain(LARGE_MPIS.into_iter().filter(|_| all))
-    {
-        prefix(&run::root().join("target/mpi").join(name), package)?;
+    let mpi = |name: &str| run::root().join("target/mpi").join(name);
+    for (name, package) in MPIS {
+        prefix(&mpi(name), package)?;
+    }
+    for (name, package) in LARGE_MPIS.into_iter().filter(|_| all) {
+        // Not every index offers it: its tests then say that they could not run.
+        if let Err(error) = prefix(&mpi(name), package) {
+            eprintln!("xtask: the long tests go on without {name}: {error:#}");
+        }
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! `xtask/src/setup.rs`).
 
 use crate::paths;
+use crate::remarks::not_tested;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -78,15 +79,20 @@ impl Family {
         }
     }
 
+    /// Whether it was installed; Intel MPI is large, and not offered everywhere. Where it is
+    /// missing, that is said.
+    pub fn is_installed(self) -> bool {
+        let folder = self.folder();
+        let is_there = folder.is_none_or(|folder| folder.join("installed").exists());
+        if !is_there {
+            not_tested(&format!("jobs of {}: it is not installed", self.title()));
+        }
+        is_there
+    }
+
     /// The folder of an MPI from pip; `None` for Debian's.
     pub fn prefix(self) -> Option<PathBuf> {
-        let name = match self {
-            Family::Ompi | Family::Mpich => return None,
-            Family::Ompi5 => "openmpi5",
-            Family::Mpich5 | Family::Abi5 => "mpich5",
-            Family::Impi => "impi",
-        };
-        let prefix = paths::root().join("target/mpi").join(name);
+        let prefix = self.folder()?;
         // Asserted here, so that a missing MPI is one clear message instead of failing starts.
         assert!(
             prefix.exists(),
@@ -94,6 +100,17 @@ impl Family {
             prefix.display()
         );
         Some(prefix)
+    }
+
+    /// That folder, also where it is not there.
+    fn folder(self) -> Option<PathBuf> {
+        let name = match self {
+            Family::Ompi | Family::Mpich => return None,
+            Family::Ompi5 => "openmpi5",
+            Family::Mpich5 | Family::Abi5 => "mpich5",
+            Family::Impi => "impi",
+        };
+        Some(paths::root().join("target/mpi").join(name))
     }
 
     /// The file of Debian's library, which its compiler links.

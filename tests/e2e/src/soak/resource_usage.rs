@@ -1,27 +1,28 @@
 //! Memory and file descriptors of each process over time, and whether they grow without end.
 //!
-//! The life of a process is divided into quarters. The first is for warming up: buffers fill, every
-//! kind of question is asked. A process leaks when its lowest usage in the third quarter is above
-//! that of the second, and that of the last above that of the third, each by more than the slack:
-//! what is leaked never comes back, and a leak goes on. The highest and the usual usage say
-//! nothing, because an answer of thousands of calls is a megabyte or two, and the allocator keeps
-//! the memory of some of them for minutes. A pool that a busy moment fills to its limit grows once
-//! only. A process that lived too short is not judged: the test must let one of its kind live.
+//! What counts is what a process still comes down to (its *floor*): an answer of thousands of calls
+//! is a megabyte or two, and the allocator keeps the memory of some of them for minutes, but what is
+//! leaked never comes back. The life of a process is divided into quarters. The first is for warming
+//! up: buffers fill, every kind of question is asked. A process leaks when its floor rises both in
+//! the third quarter and in the last, faster than that of the same program without Invivo, which
+//! runs beside it. Rises are slopes with bounds ([`super::trend`]): a pool that a busy moment fills
+//! to its limit, or a page that is touched late, is a step. A process that lived too short is not
+//! judged: the test must let one of its kind live.
 
+use super::trend::{Trend, trend};
 use crate::processes::{Process, open_files, resident_bytes};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
-/// Growth from one quarter to the next that is no leak: allocators and MPIs keep memory that a busy
-/// moment needed.
-const SLACK_BYTES: u64 = 512 << 10;
-/// The same as a part of the memory in use.
-const SLACK_PART: f64 = 0.01;
-/// File descriptors of the clients that are connected at the moment.
-const SLACK_FILES: u64 = 4;
+/// Slices of a quarter, of each of which the lowest usage counts.
+const SLICES: usize = 8;
+/// A slope below this is not told from pages that a process touches for the first time late: in a
+/// job of a week it is 168 MiB.
+const BYTES_PER_HOUR_MIN: f64 = 1_048_576.0;
 /// Processes that lived for this part of the run are judged.
 const LONG: f64 = 0.25;
+const SECONDS_PER_HOUR: f64 = 3600.0;
 
 /// Memory and file descriptors of a process at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,11 +42,11 @@ impl Usage {
         (bytes > 0).then_some(Usage { bytes, files })
     }
 
-    /// Folds the numbers of several usages, memory and descriptors apart.
-    fn fold(usages: &[Usage], number: impl Fn(Vec<u64>) -> u64) -> Usage {
+    /// The lower of both, memory and descriptors apart.
+    fn min(self, other: Usage) -> Usage {
         Usage {
-            bytes: number(usages.iter().map(|usage| usage.bytes).collect()),
-            files: number(usages.iter().map(|usage| usage.files).collect()),
+            bytes: self.bytes.min(other.bytes),
+            files: self.files.min(other.files),
         }
     }
 }
@@ -59,11 +60,11 @@ pub struct UsageLog {
     samples: BTreeMap<Who, Vec<(Duration, Usage)>>,
 }
 
-/// The lowest and the highest usage in a quarter of a life.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Quarter {
-    least: Usage,
-    most: Usage,
+/// What the floor of a process grows by in an hour, in the third quarter as in the last.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Growth {
+    bytes: Trend,
+    files: Trend,
 }
 
 impl UsageLog {
@@ -76,25 +77,21 @@ impl UsageLog {
         self.long(run).map(|((role, _), _)| role.as_str())
     }
 
-    /// A line for each process that is judged, with the lowest and the highest usage in each
-    /// quarter of its life; and one for the others of each role.
+    /// A line for each process that is judged, with its floor at the begin of each quarter and at
+    /// the end, and with what it grows by; and one for the others of each role.
     pub fn text(&self, run: Duration) -> String {
         let mut text = String::new();
         for ((role, pid), samples) in self.long(run) {
-            let quarter = |quarter: Quarter| {
-                let (least, most) = (quarter.least, quarter.most);
-                format!(
-                    "{} to {} KiB, {} files",
-                    least.bytes >> 10,
-                    most.bytes >> 10,
-                    least.files
-                )
-            };
-            let quarters = quarters(samples).map(quarter).join("; ");
+            let floors = floors(samples);
+            let at = |quarter: usize| floors[(quarter * floors.len() / 4).min(floors.len() - 1)].1;
+            let floors = [0, 1, 2, 3, 4].map(|quarter| (at(quarter).bytes >> 10).to_string());
             let _ = writeln!(
                 text,
-                "{role}: process {pid}, {:.0} s: {quarters}",
-                life(samples).as_secs_f64()
+                "{role}: process {pid}, {:.0} s: {} KiB, {} files; {}",
+                life(samples).as_secs_f64(),
+                floors.join(", "),
+                at(4).files,
+                growth(samples).text()
             );
         }
 
@@ -120,21 +117,34 @@ impl UsageLog {
         text
     }
 
-    /// The processes that leak, with the lowest usages of their quarters.
-    pub fn growing(&self, run: Duration) -> Vec<String> {
+    /// The processes that leak, with what they grow by; `control` has the processes of the same
+    /// program without Invivo.
+    pub fn growing(&self, run: Duration, control: &UsageLog) -> Vec<String> {
+        let bare = control.steepest(run);
         let grows = |((role, pid), samples): (&Who, &Vec<(Duration, Usage)>)| {
-            let [_, second, third, last] = quarters(samples).map(|quarter| quarter.least);
-            // From the second quarter: the first is for warming up.
-            let slack = SLACK_BYTES + (second.bytes as f64 * SLACK_PART) as u64;
-
-            let goes_on = |number: fn(Usage) -> u64, slack: u64| {
-                number(third) > number(second) + slack && number(last) > number(third) + slack
-            };
-
-            let more = goes_on(|held| held.bytes, slack) || goes_on(|held| held.files, SLACK_FILES);
-            more.then(|| format!("{role}, process {pid}: {second:?}, {third:?}, {last:?}"))
+            let growth = growth(samples);
+            let more = growth.bytes.least > bare.bytes.most + BYTES_PER_HOUR_MIN
+                || growth.files.least > bare.files.most;
+            more.then(|| format!("{role}, process {pid}: {growth:?}, bare {bare:?}"))
         };
         self.long(run).filter_map(grows).collect()
+    }
+
+    /// The steepest growth of its memory, in an hour, in words.
+    pub fn steepest_text(&self, run: Duration) -> String {
+        self.steepest(run).text()
+    }
+
+    fn steepest(&self, run: Duration) -> Growth {
+        let steeper = |one: Trend, other: Trend| match other.most > one.most {
+            true => other,
+            false => one,
+        };
+        let of_all = self.long(run).map(|(_, samples)| growth(samples));
+        of_all.fold(Growth::default(), |steepest, growth| Growth {
+            bytes: steeper(steepest.bytes, growth.bytes),
+            files: steeper(steepest.files, growth.files),
+        })
     }
 
     fn long(&self, run: Duration) -> impl Iterator<Item = (&Who, &Vec<(Duration, Usage)>)> {
@@ -155,25 +165,55 @@ fn life(samples: &[(Duration, Usage)]) -> Duration {
     })
 }
 
-fn quarters(samples: &[(Duration, Usage)]) -> [Quarter; 4] {
-    let life = life(samples).as_secs_f64();
-    let mut held: [Vec<Usage>; 4] = Default::default();
+/// What a process still comes down to from each slice of its life on.
+fn floors(samples: &[(Duration, Usage)]) -> Vec<(Duration, Usage)> {
     let born = samples.first().map_or(Duration::ZERO, |(born, _)| *born);
-
-    for (at, usage) in samples {
-        let quarter = (4.0 * at.saturating_sub(born).as_secs_f64() / life) as usize;
+    let slice = life(samples) / (4 * SLICES) as u32;
+    let number = |at: Duration| {
+        let number = at.saturating_sub(born).as_nanos() / slice.as_nanos().max(1);
         // The last sample lies exactly at the end.
-        held[quarter.min(3)].push(*usage);
-    }
+        number.min(4 * SLICES as u128 - 1)
+    };
 
-    held.map(|held| Quarter {
-        least: Usage::fold(&held, |numbers| {
-            numbers.into_iter().min().unwrap_or_default()
-        }),
-        most: Usage::fold(&held, |numbers| {
-            numbers.into_iter().max().unwrap_or_default()
-        }),
-    })
+    let mut floors: Vec<(Duration, Usage)> = samples
+        .chunk_by(|(one, _), (next, _)| number(*one) == number(*next))
+        .filter_map(|slice| {
+            let usages = slice.iter().map(|(_, usage)| *usage);
+            Some((slice.first()?.0, usages.reduce(Usage::min)?))
+        })
+        .collect();
+    // From the end: what comes later is what it comes down to.
+    for index in (1..floors.len()).rev() {
+        floors[index - 1].1 = floors[index - 1].1.min(floors[index].1);
+    }
+    floors
+}
+
+/// What the floor grows by in both of the last quarters: of each bound the lower one.
+fn growth(samples: &[(Duration, Usage)]) -> Growth {
+    let floors = floors(samples);
+    let slope = |quarter: usize, of: fn(Usage) -> u64| {
+        let quarter = &floors[quarter * floors.len() / 4..(quarter + 1) * floors.len() / 4];
+        let point = |(at, usage): &(Duration, Usage)| {
+            (at.as_secs_f64() / SECONDS_PER_HOUR, of(*usage) as f64)
+        };
+        trend(&quarter.iter().map(point).collect::<Vec<_>>())
+    };
+    let both = |of: fn(Usage) -> u64| slope(2, of).min(slope(3, of));
+    Growth {
+        bytes: both(|usage| usage.bytes),
+        files: both(|usage| usage.files),
+    }
+}
+
+impl Growth {
+    /// The slope of the memory with its bounds.
+    fn text(self) -> String {
+        let bytes = self.bytes;
+        let [least, middle, most] =
+            [bytes.least, bytes.middle, bytes.most].map(|bytes| format!("{:.0}", bytes / 1024.0));
+        format!("{middle} ({least} to {most}) KiB/h")
+    }
 }
 
 #[cfg(test)]
@@ -196,16 +236,21 @@ mod tests {
         usages
     }
 
+    /// A bare run that holds the same all the time.
+    fn flat() -> UsageLog {
+        usages(0..180, |_| 20 * MIB)
+    }
+
     #[test]
     fn a_leak_is_found_in_a_long_life() {
         // The second as a gateway lives that is killed.
         let leak = |life| usages(life, |second| 8 * MIB + second * (50 << 10));
         for life in [0..180, 60..120] {
             let leak = leak(life);
-            assert_eq!(leak.growing(RUN).len(), 1, "{}", leak.text(RUN));
+            assert_eq!(leak.growing(RUN, &flat()).len(), 1, "{}", leak.text(RUN));
         }
         let young = leak(60..77);
-        assert_eq!(young.growing(RUN), [] as [String; 0]);
+        assert_eq!(young.growing(RUN, &flat()), [] as [String; 0]);
         assert_eq!(young.judged(RUN).count(), 0, "it does not count as judged");
         assert_eq!(
             young.text(RUN),
@@ -223,7 +268,7 @@ mod tests {
             };
             leak.add(("root".into(), 7), Duration::from_secs(second), usage);
         }
-        assert_eq!(leak.growing(RUN).len(), 1, "{}", leak.text(RUN));
+        assert_eq!(leak.growing(RUN, &flat()).len(), 1, "{}", leak.text(RUN));
     }
 
     #[test]
@@ -238,7 +283,19 @@ mod tests {
             |second: u64| u64::from(second % 45 > 3) * second / 20 * MIB,
         ] {
             let held = usages(0..180, |second| 20 * MIB + held(second));
-            assert_eq!(held.growing(RUN), [] as [String; 0], "{}", held.text(RUN));
+            assert_eq!(
+                held.growing(RUN, &flat()),
+                [] as [String; 0],
+                "{}",
+                held.text(RUN)
+            );
         }
+    }
+
+    #[test]
+    fn what_the_bare_run_grows_by_is_no_leak() {
+        let grows = |kib: u64| usages(0..180, move |second| 20 * MIB + second * (kib << 10));
+        assert_eq!(grows(50).growing(RUN, &grows(60)), [] as [String; 0]);
+        assert_eq!(grows(50).growing(RUN, &grows(20)).len(), 1);
     }
 }
