@@ -205,7 +205,7 @@ impl OfRank {
 
 /// What an operation moved by the time of this record: (out, in).
 #[inline(always)]
-fn bytes(facts: &Facts) -> (u64, u64) {
+pub fn bytes(facts: &Facts) -> (u64, u64) {
     match facts.kind {
         RecordKind::Send | RecordKind::PostSend if facts.peer != peer::NULL => (facts.bytes_out, 0),
         RecordKind::Recv | RecordKind::CompletedRecv if facts.peer != peer::NULL => {

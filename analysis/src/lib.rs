@@ -18,6 +18,7 @@ extern crate std;
 pub mod buffers;
 pub mod communicators;
 pub mod functions;
+pub mod grid;
 pub mod groups;
 pub mod hang;
 pub mod matrix;

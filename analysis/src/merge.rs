@@ -4,7 +4,7 @@
 //! results may be joined in any order at any depth.
 
 use crate::{
-    buffers, functions, hang, matrix, messages, records, stacks, status, switches, timeline,
+    buffers, functions, grid, hang, matrix, messages, records, stacks, status, switches, timeline,
 };
 use invivo_proto::control::tree::Partial;
 
@@ -51,6 +51,12 @@ pub fn merge(into: &mut Partial, from: Partial) -> Result<(), Mismatch> {
         (Partial::Hang(into), Partial::Hang(from)) => hang::merge(into, *from),
         (Partial::Stacks(into), Partial::Stacks(from)) => stacks::merge(into, *from),
         (Partial::Analyses(into), Partial::Analyses(from)) => switches::merge(into, *from),
+        (Partial::Grid(into), Partial::Grid(from)) => {
+            return grid::merge(into, *from).map_err(|grid::OtherAxes| Mismatch {
+                into: "what happened over time",
+                from: "what happened over time, in other columns",
+            });
+        }
         (into, from) => {
             return Err(Mismatch {
                 into: question(into),
@@ -74,6 +80,7 @@ fn question(of: &Partial) -> &'static str {
         Partial::Hang(_) => "what ranks wait for",
         Partial::Stacks(_) => "where ranks are",
         Partial::Analyses(_) => "which analyses are on",
+        Partial::Grid(_) => "what happened over time",
     }
 }
 
@@ -237,6 +244,27 @@ mod tests {
                 .chain([Partial::Stacks(Default::default())])
                 .collect();
             prop_assert_eq!(joined, join(with_nobody, &shuffle));
+        }
+
+        /// Ranks spread over places in any way, places joined by any tree.
+        #[test]
+        fn any_tree_over_grids_gives_the_same(
+            all in crate::grid::tests::of_ranks(),
+            place_of in prop::collection::vec(0usize..5, 20),
+            shuffle in prop::collection::vec(0usize..1000, 10),
+        ) {
+            let axes = crate::grid::tests::axes(all.len() as u32);
+            let mut flat = crate::grid::empty(axes);
+            let mut spread = Vec::from_iter(core::iter::repeat_n(flat.clone(), 5));
+            for (rank, columns) in all.iter().enumerate() {
+                for grid in [&mut flat, &mut spread[place_of[rank]]] {
+                    let rank = invivo_proto::ids::Rank(rank as u32);
+                    crate::grid::add_rank(grid, rank, columns.iter().copied());
+                }
+            }
+            let of = |grid| Partial::Grid(alloc::boxed::Box::new(grid));
+            let places = spread.into_iter().map(of).chain([Partial::Grid(Default::default())]);
+            prop_assert_eq!(join(places.collect(), &shuffle), Some(of(flat)));
         }
 
         #[test]

@@ -15,6 +15,8 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "functions",
             "matrix",
             "messages",
+            "heatmap",
+            "efficiency",
             "hang",
             "stacks",
             "timeline",

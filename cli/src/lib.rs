@@ -52,6 +52,10 @@ enum Verb {
     Functions(commands::functions::Args),
     /// Show the communication matrix
     Matrix(commands::matrix::Args),
+    /// Show what the ranks did over time
+    Heatmap(commands::heatmap::Args),
+    /// Show how well the ranks share the work, and what communication costs
+    Efficiency(commands::efficiency::Args),
     /// Show messages: sends matched with receives, their times, and waiting for late senders
     Messages(commands::messages::Args),
     /// Show who waits for whom, and whether that can end
@@ -116,6 +120,8 @@ impl Cli {
             Verb::Top(args) => commands::block_on(top::run(args)),
             Verb::Functions(args) => commands::block_on(commands::functions::run(args)),
             Verb::Matrix(args) => commands::block_on(commands::matrix::run(args)),
+            Verb::Heatmap(args) => commands::block_on(commands::heatmap::run(args)),
+            Verb::Efficiency(args) => commands::block_on(commands::efficiency::run(args)),
             Verb::Messages(args) => commands::block_on(commands::messages::run(args)),
             Verb::Hang(args) => commands::block_on(commands::hang::run(args)),
             Verb::Stacks(args) => commands::block_on(commands::stacks::run(args)),

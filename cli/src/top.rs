@@ -22,7 +22,7 @@ use crossterm::event::{Event as TerminalEvent, EventStream};
 use invivo_config::{Time, Value};
 use invivo_report::glyphs::Look;
 use link::Link;
-use model::{Action, Connection, Event, Model, Settings};
+use model::{Action, Connection, Event, Model, Page, Settings};
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 use terminal::{Screen, Signals};
@@ -40,7 +40,7 @@ const EVENTS_MAX: usize = 16;
 /// Options of `invivo top`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-Keys: 1 to 5 pages, space freezes the view, P pause, R recording, X reset, W window, ? help, q quit.
+Keys: 1 to 6 pages, space freezes the view, P pause, R recording, X reset, W window, ? help, q quit.
 The job is not affected by looking at it, nor by leaving.
 
 Examples:
@@ -105,8 +105,10 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let left_by = loop {
         // Before the first event: the user sees the frame while the gateway answers.
         let size = screen.draw(&model, look)?;
-        if model.wants_matrix() {
-            link.want_matrix(view::matrix_side(size.width, size.height));
+        match model.wants() {
+            Some(Page::Matrix) => link.want_matrix(view::matrix_side(size.width, size.height)),
+            Some(Page::Time) => link.want_grid(view::time_size(size.width, size.height)),
+            _ => {}
         }
         let event = tokio::select! {
             event = events.recv() => event.ok_or_else(|| anyhow::anyhow!("nobody talks to the \

@@ -4,7 +4,9 @@
 pub mod audit;
 pub mod buffers;
 pub mod command;
+pub mod efficiency;
 pub mod hang;
+pub mod heatmap;
 pub mod messages;
 pub mod records;
 pub mod since_start;

@@ -1,5 +1,5 @@
 //! Values over a whole run in memory of fixed size: time bins of equal width, which merge in pairs
-//! whenever the run outgrows them. No user reaches it yet: answers with a time axis will.
+//! whenever the run outgrows them. Answers with an axis of time are made of them.
 //!
 //! Bins lie on a grid that begins at 0 and whose width is the first one times a power of two. So
 //! pyramids of different locations have bins in common and merge exactly.
@@ -80,6 +80,12 @@ impl Pyramid {
             min: value,
             max: value,
         });
+    }
+
+    /// Adds a cell's worth of values at a point in time. An empty one makes sure that there is a bin
+    /// for it.
+    pub fn add_cell(&mut self, time: u64, cell: &Cell) {
+        self.cell(time).merge(cell);
     }
 
     /// Spreads the span from `begin` to `end` over its bins: to the sum of each goes what of the

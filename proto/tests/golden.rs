@@ -213,6 +213,7 @@ fn every_variant_from_parent_to_child_has_a_sample() {
             Query::Hang { .. } => 21,
             Query::Stacks { .. } => 22,
             Query::Analyses => 24,
+            Query::Grid(_) => 26,
         },
         Down::Heartbeat => 12,
         Down::Time { .. } => 13,
@@ -221,7 +222,7 @@ fn every_variant_from_parent_to_child_has_a_sample() {
         Down::Shutdown => 16,
         Down::Analyses(_) => 25,
     };
-    complete(&messages::downs(), number, 26);
+    complete(&messages::downs(), number, 27);
 }
 
 #[test]
@@ -241,6 +242,7 @@ fn every_variant_from_child_to_parent_has_a_sample() {
             Partial::Hang(_) => 14,
             Partial::Stacks(_) => 15,
             Partial::Analyses(_) => 16,
+            Partial::Grid(_) => 18,
         },
         Up::Groups(_) => 6,
         Up::WantGroups(_) => 7,
@@ -249,7 +251,7 @@ fn every_variant_from_child_to_parent_has_a_sample() {
         Up::Drained => 10,
         Up::RankFaulted(_) => 17,
     };
-    complete(&messages::ups(), number, 18);
+    complete(&messages::ups(), number, 19);
 }
 
 #[test]
@@ -286,8 +288,9 @@ fn every_variant_of_the_link_has_a_sample() {
         Answer::Hang(..) => 10,
         Answer::Stacks(..) => 11,
         Answer::Analyses(..) => 12,
+        Answer::Grid(..) => 13,
     };
-    complete(&messages::responses(), number, 13);
+    complete(&messages::responses(), number, 14);
     let number = |message: &link::AtEnd| match message {
         link::AtEnd::Page(_) => 0,
         link::AtEnd::Result(_) => 1,

@@ -410,6 +410,7 @@ fn the_document_has_seen_the_source() {
         "control/strategy.rs",
         "control/strategy/text.rs",
         "control/tree.rs",
+        "control/grid.rs",
         "control/hang.rs",
         "control/whereabouts.rs",
         "handles.rs",

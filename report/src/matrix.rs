@@ -44,7 +44,8 @@ pub fn text(matrix: &MatrixReply) -> String {
     table.text() + &sums(matrix)
 }
 
-fn name(block: u32, block_ranks: u32, ranks: u32) -> String {
+/// The ranks of a block, as `4` or `4-7`.
+pub fn name(block: u32, block_ranks: u32, ranks: u32) -> String {
     // The last block may have fewer ranks than the others.
     let first = block * block_ranks;
     let last = (first + block_ranks).min(ranks).saturating_sub(1);

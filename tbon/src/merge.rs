@@ -55,5 +55,6 @@ pub(crate) fn nothing(query: Query) -> Partial {
         Query::Hang { .. } => Partial::Hang(Box::default()),
         Query::Stacks { .. } => Partial::Stacks(Box::default()),
         Query::Analyses => Partial::Analyses(Box::default()),
+        Query::Grid(_) => Partial::Grid(Box::default()),
     }
 }

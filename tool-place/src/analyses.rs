@@ -1,10 +1,11 @@
 //! The analyses of one place: each that is on gets every call of every rank, and queries read
 //! their results.
 
+use crate::over_time::{JobTime, OverTime, Span};
 use crate::time_point::{Now, TimePoint};
 use crate::traffic::{Traffic, When};
 use invivo_analysis::communicators::Communicators;
-use invivo_analysis::functions::Functions;
+use invivo_analysis::functions::{Functions, bytes};
 use invivo_analysis::groups::{self, Groups};
 use invivo_analysis::matrix::MatrixLeaf;
 use invivo_analysis::pauses::Pauses;
@@ -41,6 +42,10 @@ pub struct Analyses {
     resets: u64,
     /// See [`Analyses::begun`].
     begun: Option<u64>,
+    /// A point in time by both names: ticks, and job time in ns.
+    anchor: (u64, u64),
+    /// Since when job time is known, in ticks: what was before has no place on its axis.
+    known_since: Option<u64>,
 }
 
 #[derive(Default)]
@@ -49,6 +54,7 @@ struct OfRank {
     mpi_ns: u64,
     /// Its first call has come.
     begun: bool,
+    over_time: OverTime,
 }
 
 impl Analyses {
@@ -68,6 +74,8 @@ impl Analyses {
             numbers,
             resets: 0,
             begun: None,
+            anchor: (0, 0),
+            known_since: None,
         }
     }
 
@@ -83,8 +91,18 @@ impl Analyses {
 
     /// Time has passed; job time is known as well as it can be now.
     pub fn set_time(&mut self, now: Now, job: &JobClock) {
-        self.traffic
-            .set_time(&TimePoint::new(now, &self.clock, job));
+        let moment = TimePoint::new(now, &self.clock, job);
+        self.traffic.set_time(&moment);
+        self.anchor = (moment.ticks(), moment.job_ns());
+        if moment.is_known() {
+            // The root's own clock is job time: there it was known before the first call.
+            let since = if moment.error_ns() == 0 {
+                0
+            } else {
+                moment.ticks()
+            };
+            self.known_since.get_or_insert(since);
+        }
     }
 
     /// Which analyses are on, of an answer whose sums begin at `from_ns` and that is made at
@@ -147,7 +165,10 @@ impl Analyses {
             self.matrix.reset();
             self.traffic.reset(at_ns);
             // `begun` stays: it is the job's beginning, not that of the recording.
-            self.ranks.iter_mut().for_each(|of_rank| of_rank.mpi_ns = 0);
+            for of_rank in &mut self.ranks {
+                of_rank.mpi_ns = 0;
+                of_rank.over_time = OverTime::default();
+            }
         }
     }
 
@@ -198,6 +219,18 @@ impl Analyses {
         self.ranks[self.index(rank)].mpi_ns
     }
 
+    /// What a rank did over time, and its pauses.
+    pub fn over_time(&self, rank: Rank) -> (&OverTime, &Pauses) {
+        let of_rank = &self.ranks[self.index(rank)];
+        (&of_rank.over_time, &of_rank.pauses)
+    }
+
+    /// Since when calls have a place on the axis of time, in ticks; nothing before job time is
+    /// known, or the first call has come.
+    pub fn timed_since(&self) -> Option<u64> {
+        Some(self.begun?.max(self.known_since?))
+    }
+
     /// The number here of a rank, which must be one of this place's.
     fn index(&self, rank: Rank) -> usize {
         // One of another place is beyond the ranks: a panic, and the guard gives the place up.
@@ -240,6 +273,27 @@ impl Analyses {
             .lost(rank, at, self.matrix.communicators(), &self.clock);
     }
 
+    /// A rank was in a call that sent so much.
+    #[inline]
+    fn spend(&mut self, index: usize, call: Span, bytes: u64) {
+        if !self.ranks[index].over_time.add(call, bytes) {
+            self.spend_elsewhere(index, call, bytes);
+        }
+    }
+
+    #[cold]
+    fn spend_elsewhere(&mut self, index: usize, mut call: Span, bytes: u64) {
+        let Some(since) = self.known_since.filter(|&since| since <= call.end) else {
+            return;
+        };
+        call.begin = call.begin.max(since);
+        let (clock, anchor) = (&self.clock, self.anchor);
+        let OfRank {
+            over_time, pauses, ..
+        } = &mut self.ranks[index];
+        over_time.turn(call, bytes, pauses, &JobTime { anchor, clock });
+    }
+
     /// The function table so far, with at most so many rows by rank.
     pub fn functions(&self, rank_rows_max: u32) -> FunctionTable {
         self.functions.to_partial(rank_rows_max)
@@ -254,6 +308,13 @@ impl Analyses {
     pub fn messages(&self) -> Messages {
         self.traffic.partial()
     }
+}
+
+/// What a call and its parts sent, in bytes.
+#[inline]
+fn sent(call: &Call, parts: &[Part]) -> u64 {
+    let of_parts = parts.iter().map(|part| bytes(&part.facts).0);
+    of_parts.fold(bytes(&call.facts).0, u64::saturating_add)
 }
 
 /// Where one rank's calls go.
@@ -295,6 +356,16 @@ impl OneSink<'_> {
         if on.contains(Analysis::Matrix) {
             analyses.matrix.record(self.rank, call, parts);
         }
+        if on.contains(Analysis::Grid) {
+            let end = call.end;
+            // No time is observed before the end of the initialisation.
+            let (begin, net) = if initialises {
+                (end, 0)
+            } else {
+                (begin, net.ticks)
+            };
+            analyses.spend(self.index, Span { begin, end, net }, sent(call, parts));
+        }
     }
 
     /// The same of a call that a switch may have cut: what lies before counts for nothing.
@@ -318,6 +389,15 @@ impl OneSink<'_> {
         if on.contains(Analysis::Matrix) {
             analyses.matrix.record(self.rank, call, parts);
         }
+        if on.contains(Analysis::Grid) {
+            let end = call.end;
+            let begin = match is_initialisation(call.facts.region) {
+                true => end,
+                false => begin.max(from[Analysis::Grid as usize]),
+            };
+            let net = analyses.ranks[self.index].pauses.net(begin, end).ticks;
+            analyses.spend(self.index, Span { begin, end, net }, sent(call, parts));
+        }
     }
 
     /// More parts of the call before, which was from `begin` to `end` (ticks).
@@ -328,6 +408,10 @@ impl OneSink<'_> {
         }
         if share.on.contains(Analysis::Matrix) {
             self.analyses.matrix.record_more(self.rank, parts);
+        }
+        if share.on.contains(Analysis::Grid) {
+            let sent = parts.iter().map(|part| bytes(&part.facts).0).sum();
+            self.analyses.ranks[self.index].over_time.more(sent);
         }
     }
 

@@ -247,6 +247,12 @@ impl Cuts {
         }
     }
 
+    /// The intervals in which calls are recorded, in ticks, since the last reset, oldest first; the
+    /// end of the one that goes on is `u64::MAX`.
+    pub fn recorded(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.spans.iter().map(|span| (span.from, span.to))
+    }
+
     /// How many resets have taken effect. Who keeps anything of calls forgets it when this number
     /// has changed, before the next call.
     pub fn resets(&self) -> u64 {

@@ -25,6 +25,7 @@ pub mod location;
 pub mod memory;
 pub mod notes;
 pub mod outgoing;
+pub mod over_time;
 pub mod pause;
 pub mod place;
 pub mod process;

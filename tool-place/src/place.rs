@@ -13,6 +13,7 @@ mod analysis_switches;
 mod answers;
 mod buffer_keeping;
 mod commands;
+mod grid;
 mod group_exchange;
 mod hang_queries;
 mod interval_timer;

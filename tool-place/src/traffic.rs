@@ -2,6 +2,7 @@
 //!
 //! Job time and definitions are added here; batches to other places are encoded and theirs decoded.
 
+use crate::over_time::JobTime;
 use crate::time_point::TimePoint;
 use invivo_analysis::communicators::Communicators;
 use invivo_analysis::messages::{Messages, Of, PlaceOf};
@@ -291,10 +292,6 @@ fn locked(directory: &Mutex<Directory>) -> MutexGuard<'_, Directory> {
 
 /// Job time of a tick, counted from a point that both clocks know.
 #[inline]
-fn job_ns((ticks, ns): (u64, u64), clock: &NodeClock, at: u64) -> u64 {
-    if at >= ticks {
-        ns.saturating_add(clock.duration_ns(at - ticks))
-    } else {
-        ns.saturating_sub(clock.duration_ns(ticks - at))
-    }
+fn job_ns(anchor: (u64, u64), clock: &NodeClock, at: u64) -> u64 {
+    JobTime { anchor, clock }.ns(at)
 }

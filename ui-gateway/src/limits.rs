@@ -164,6 +164,16 @@ pub const MATRIX_SIDE_DEFAULT: u32 = 64;
 pub const MATRIX_SIDE_MAX: u32 = 256;
 /// Bytes of a cell in a message.
 pub const MATRIX_CELL_BYTES: usize = 64;
+/// Default number of columns of a grid: what a terminal can show.
+pub const GRID_COLUMNS_DEFAULT: u32 = 64;
+/// Maximum number of columns: what a page can show.
+pub const GRID_COLUMNS_MAX: u32 = 256;
+/// Default number of rows of a grid.
+pub const GRID_ROWS_DEFAULT: u32 = 32;
+/// Maximum number of rows: with as many columns 32,768 cells, some 1.5 MB.
+pub const GRID_ROWS_MAX: u32 = 128;
+/// Bytes of a cell in a message.
+pub const GRID_CELL_BYTES: usize = 48;
 
 /// Open invitations: one per guest in a minute.
 pub const INVITES_MAX: usize = 16;

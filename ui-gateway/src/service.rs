@@ -34,12 +34,13 @@ use tokio::sync::watch;
 use tonic::{Request, Response, Status};
 
 /// What a gateway of this version can do; commands by the names of their orders.
-pub const CAPABILITIES: [&str; 22] = [
+pub const CAPABILITIES: [&str; 23] = [
     "status",
     "watch",
     "functions",
     "matrix",
     "messages",
+    "grid",
     "hang",
     "stacks",
     "pause",
@@ -252,6 +253,14 @@ impl v1::invivo_server::Invivo for Service {
     ) -> Result<Response<v1::MatrixReply>, Status> {
         let token = caller(&request)?.token;
         self.answer_matrix(request.get_ref().side_max, token).await
+    }
+
+    async fn grid(
+        &self,
+        request: Request<v1::GridRequest>,
+    ) -> Result<Response<v1::GridReply>, Status> {
+        let token = caller(&request)?.token;
+        self.answer_grid(request.get_ref(), token).await
     }
 
     async fn messages(

@@ -1,12 +1,12 @@
-//! The gateway: snapshots that come again after every loss, the matrix when it is looked at, and
-//! commands.
+//! The gateway: snapshots that come again after every loss, what a page needs when it is looked at,
+//! and commands.
 
 use super::model::Event;
 use crate::client::Client;
 use crate::commands::target::Job;
 use crate::steer;
 use crate::view::since_start::SinceStart;
-use invivo_grpc::v1::{MatrixRequest, WatchRequest};
+use invivo_grpc::v1::{GridRequest, MatrixRequest, WatchRequest};
 use invivo_proto::control::order::Order;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,8 @@ pub struct Link {
     client: Client,
     interval: Duration,
     events: Sender<Event>,
-    matrix: Option<(JoinHandle<()>, Instant)>,
+    /// What a page asked for last.
+    asked: Option<(JoinHandle<()>, Instant)>,
 }
 
 impl Link {
@@ -38,27 +39,51 @@ impl Link {
             client,
             interval,
             events,
-            matrix: None,
+            asked: None,
         }
     }
 
-    /// Asks for the matrix, unless it has been asked for within the interval or not been answered
-    /// yet.
+    /// Asks for the matrix.
     pub fn want_matrix(&mut self, side_max: u32) {
+        self.want(async move |mut client| {
+            let reply = client.matrix(MatrixRequest { side_max }).await?;
+            Ok(Event::Matrix(reply.into_inner()))
+        });
+    }
+
+    /// Asks for the ranks over time.
+    pub fn want_grid(&mut self, (columns_max, rows_max): (u32, u32)) {
+        let request = GridRequest {
+            columns_max,
+            rows_max,
+            ..GridRequest::default()
+        };
+        self.want(async move |mut client| {
+            let reply = client.grid(request).await?;
+            Ok(Event::Grid(reply.into_inner()))
+        });
+    }
+
+    /// Asks for what a page shows, unless that has been done within the interval or not been
+    /// answered yet.
+    fn want<F>(&mut self, ask: impl FnOnce(Client) -> F)
+    where
+        F: Future<Output = Result<Event, Status>> + Send + 'static,
+    {
         let soon = |(task, at): &(JoinHandle<()>, Instant)| {
             !task.is_finished() || at.elapsed() < self.interval
         };
-        if self.matrix.as_ref().is_some_and(soon) {
+        if self.asked.as_ref().is_some_and(soon) {
             return;
         }
-        let (mut client, events) = (self.client.clone(), self.events.clone());
+        let (answer, events) = (ask(self.client.clone()), self.events.clone());
         let task = tokio::spawn(async move {
             // The stream of snapshots reports an error as well.
-            if let Ok(reply) = client.matrix(MatrixRequest { side_max }).await {
-                let _ = events.send(Event::Matrix(reply.into_inner())).await;
+            if let Ok(event) = answer.await {
+                let _ = events.send(event).await;
             }
         });
-        self.matrix = Some((task, Instant::now()));
+        self.asked = Some((task, Instant::now()));
     }
 
     /// Gives an order to the job.

@@ -5,7 +5,7 @@ use super::confirmation;
 use super::history::History;
 use super::keys::Key;
 use crate::steer::nanoseconds;
-use invivo_grpc::v1::{CommandReply, HelloReply, MatrixReply, RankCounts, Snapshot};
+use invivo_grpc::v1::{CommandReply, GridReply, HelloReply, MatrixReply, RankCounts, Snapshot};
 use invivo_proto::control::order::Order;
 use invivo_report::analyses;
 use std::time::Duration;
@@ -28,16 +28,19 @@ pub enum Page {
     Matrix,
     /// Where the records are, and what the measurement costs.
     Buffers,
+    /// Time in MPI of each rank over the run.
+    Time,
 }
 
 impl Page {
     /// All, in the order of their keys.
-    pub const ALL: [Page; 5] = [
+    pub const ALL: [Page; 6] = [
         Page::Overview,
         Page::Ranks,
         Page::Functions,
         Page::Matrix,
         Page::Buffers,
+        Page::Time,
     ];
 
     /// Its name.
@@ -48,6 +51,7 @@ impl Page {
             Page::Functions => "Functions",
             Page::Matrix => "Matrix",
             Page::Buffers => "Buffers",
+            Page::Time => "Time",
         }
     }
 }
@@ -101,6 +105,8 @@ pub struct Picture {
     pub history: History,
     /// The newest matrix.
     pub matrix: Option<MatrixReply>,
+    /// The newest picture of the ranks over time.
+    pub grid: Option<GridReply>,
 }
 
 impl Picture {
@@ -122,6 +128,8 @@ pub enum Event {
     Snapshot(Box<Snapshot>),
     /// A matrix came.
     Matrix(MatrixReply),
+    /// The ranks over time came.
+    Grid(GridReply),
     /// No snapshots come any more, for this reason.
     Lost(String),
     /// The measurement is over.
@@ -239,9 +247,10 @@ impl Model {
         paused || counts.paused + counts.held > 0
     }
 
-    /// Whether the matrix is looked at, so that it is to be asked for.
-    pub fn wants_matrix(&self) -> bool {
-        self.page == Page::Matrix && self.frozen.is_none() && self.connection == Connection::Live
+    /// The page that is looked at, where its numbers are to be asked for.
+    pub fn wants(&self) -> Option<Page> {
+        let is_live = self.frozen.is_none() && self.connection == Connection::Live;
+        is_live.then_some(self.page)
     }
 
     /// Handles an event at `now` (time since the start, never running back); returns what is to be
@@ -257,6 +266,7 @@ impl Model {
             Event::Hello(hello) => self.hello = Some(hello),
             Event::Snapshot(snapshot) => self.take(*snapshot),
             Event::Matrix(matrix) => self.live.matrix = Some(matrix),
+            Event::Grid(grid) => self.live.grid = Some(grid),
             Event::Lost(why) => {
                 // Repeated failures are one outage: its beginning stays.
                 let since = match self.connection {
@@ -311,7 +321,7 @@ impl Model {
             Key::Char('?') => self.help = !self.help,
             Key::Escape if self.help => self.help = false,
             Key::Escape => self.line = Line::Keys,
-            Key::Char(digit @ '1'..='5') => {
+            Key::Char(digit @ '1'..='6') => {
                 self.page = Page::ALL[digit as usize - '1' as usize];
                 (self.help, self.scroll) = (false, 0);
             }

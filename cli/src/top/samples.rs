@@ -2,8 +2,9 @@
 
 use super::model::{Event, Model, Settings};
 use invivo_grpc::v1::{
-    Coverage, DroppedByShim, FunctionRow, HelloReply, Job, JobStatus, Ledger, MatrixCell,
-    MatrixReply, RankCounts, RankState, RankStatus, RecordingStatus, Snapshot, Traffic,
+    Coverage, DroppedByShim, FunctionRow, GridCell, GridReply, GridRow, HelloReply, Job, JobStatus,
+    Ledger, MatrixCell, MatrixReply, RankCounts, RankState, RankStatus, RecordingStatus, Snapshot,
+    Traffic,
 };
 use std::time::Duration;
 
@@ -156,5 +157,56 @@ pub fn matrix(side: u32, block_ranks: u32) -> MatrixReply {
             messages: 2,
             bytes: 9,
         }),
+    }
+}
+
+/// Two ranks of four in MPI by turns, for four seconds; the last one ended early.
+pub fn grid() -> GridReply {
+    const COLUMNS: u32 = 32;
+    let width_ns = 1 << 27;
+    let cell = |rank: u32, column: u32| {
+        let in_mpi = (column / 8 + rank) % 4 < 2;
+        let value = if in_mpi { width_ns } else { width_ns / 10 };
+        let is_over = rank == 3 && column > 20;
+        match is_over {
+            true => GridCell::default(),
+            false => GridCell {
+                ranks: 1,
+                recorded_ns: width_ns,
+                sum: value,
+                min: value,
+                min_rank: rank,
+                max: value,
+                max_rank: rank,
+            },
+        }
+    };
+    let row = |rank| {
+        let cells: Vec<GridCell> = (0..COLUMNS).map(|column| cell(rank, column)).collect();
+        let sum: u64 = cells.iter().map(|cell| cell.sum).sum();
+        let total = GridCell {
+            ranks: 1,
+            recorded_ns: cells.iter().map(|cell| cell.recorded_ns).sum(),
+            sum,
+            min: sum,
+            min_rank: rank,
+            max: sum,
+            max_rank: rank,
+        };
+        GridRow {
+            row: rank,
+            cells,
+            total: Some(total),
+        }
+    };
+    GridReply {
+        metric: "mpi".into(),
+        unit: "ns".into(),
+        ranks: 4,
+        block_ranks: 1,
+        width_ns,
+        columns: COLUMNS,
+        rows: (0..4).map(row).collect(),
+        ..GridReply::default()
     }
 }

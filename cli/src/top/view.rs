@@ -4,7 +4,7 @@
 //! invivo top  job known: ./app -v          4 ranks, Open MPI v4.1.4  12.3 s     title
 //! LIVE | 4 of 4 ranks | recording                                               bar
 //! lag 5.00 ms | dropped 7 (0.1 %) | overhead 0.9 % | scope control | 10,000 calls
-//! 1 Overview  2 Ranks  3 Functions  4 Matrix  5 Buffers                         tabs
+//! 1 Overview  2 Ranks  3 Functions  4 Matrix  5 Buffers  6 Time                 tabs
 //! ...                                                                           page
 //! space freeze  P pause  R recording  X reset  W window  ? help  q quit         last line
 //! ```
@@ -20,8 +20,10 @@ mod ranks;
 mod table;
 #[cfg(test)]
 mod tests;
+mod time;
 
 pub use matrix::side as matrix_side;
+pub use time::size as time_size;
 
 use super::confirmation;
 use super::model::{Line, Model, Page};
@@ -71,6 +73,7 @@ pub fn draw(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
             Page::Functions => functions::draw(picture, model.scroll, look, page, buffer),
             Page::Matrix => matrix::draw(picture, look, page, buffer),
             Page::Buffers => buffers::draw(picture, look, page, buffer),
+            Page::Time => time::draw(picture, look, page, buffer),
         }
     }
     draw_last(model, look, last, buffer);

@@ -3,6 +3,7 @@
 
 pub mod analyses;
 pub mod buffers;
+pub mod grid;
 pub mod hang;
 pub mod stacks;
 pub mod timeline;

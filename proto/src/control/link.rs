@@ -4,6 +4,7 @@
 
 use super::analyses::AnalysesStatus;
 use super::buffers::{Buffers, Records};
+use super::grid::Grid;
 use super::hang::{Diagnosis, Hang};
 use super::results::{Coverage, FunctionTable, JobStatus, Matrix, Messages};
 use super::stacks::Stacks;
@@ -76,6 +77,8 @@ pub enum Answer {
     Stacks(Box<Stacks>, Coverage),
     /// To [`Query::Analyses`].
     Analyses(Box<AnalysesStatus>, Coverage),
+    /// To [`Query::Grid`].
+    Grid(Box<Grid>, Coverage),
 }
 
 /// What job this is.

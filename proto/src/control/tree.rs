@@ -2,6 +2,7 @@
 
 use super::analyses::{AnalysesStatus, AnalysisSet};
 use super::buffers::{Buffers, Cursor, Records};
+use super::grid::{Grid, GridQuery};
 use super::hang::Hang;
 pub use super::order::{Order, Verb};
 use super::results::{Coverage, FunctionTable, Group, JobStatus, Matrix, Messages};
@@ -243,6 +244,8 @@ pub enum Query {
     },
     /// Which analyses are on, and when they were not.
     Analyses,
+    /// What the ranks did over time.
+    Grid(GridQuery),
 }
 
 /// Part of an answer.
@@ -268,6 +271,8 @@ pub enum Partial {
     Stacks(Box<Stacks>),
     /// To [`Query::Analyses`].
     Analyses(Box<AnalysesStatus>),
+    /// To [`Query::Grid`].
+    Grid(Box<Grid>),
 }
 
 /// How a rank ended.

@@ -3,7 +3,7 @@
 use super::buffers::{buffers, cursor, location, position, records, strategy, timeline};
 use super::hang::{diagnosis, hang, seen};
 use super::peers::{peers, places};
-use super::results::{coverage, functions, group, matrix, of_messages, status};
+use super::results::{coverage, functions, grid, group, matrix, of_messages, status};
 use super::stacks::{chosen, fault, module, named, stacks, walked};
 use super::{Sample, whereabouts};
 use invivo_proto::control;
@@ -11,6 +11,7 @@ use invivo_proto::control::analyses::{
     AnalysesStatus, Analysis, AnalysisSet, AnalysisStatus, Gaps,
 };
 use invivo_proto::control::fault::RankFaulted;
+use invivo_proto::control::grid::{GridQuery, Metric};
 use invivo_proto::control::link::{
     Answer, Ask, AtEnd, Final, JobDescription, Request, Response, TimelinePage,
 };
@@ -61,7 +62,7 @@ fn analyses() -> AnalysesStatus {
         },
     };
     AnalysesStatus {
-        of: [on.clone(), on, off],
+        of: [on.clone(), on.clone(), off, on],
         now_ns: 8_000_000_000,
     }
 }
@@ -148,6 +149,14 @@ pub fn downs() -> Vec<Down> {
             threads: true,
         },
         Query::Analyses,
+        Query::Grid(GridQuery {
+            metric: Metric::BytesSent,
+            from_ns: 5_000_000_000,
+            to_ns: 6_000_000_000,
+            observed_ns: 60_000_000_000,
+            columns_max: 64,
+            rows_max: 32,
+        }),
     ];
     let queries = queries
         .into_iter()
@@ -199,6 +208,7 @@ pub fn ups() -> Vec<Up> {
         Partial::Hang(Box::new(hang())),
         Partial::Stacks(Box::new(stacks())),
         Partial::Analyses(Box::new(analyses())),
+        Partial::Grid(Box::new(grid())),
     ];
     let partials = partials
         .into_iter()
@@ -342,6 +352,7 @@ pub fn responses() -> Vec<Response> {
         Answer::Hang(Box::new((diagnosis(), hang())), coverage()),
         Answer::Stacks(Box::new(stacks()), coverage()),
         Answer::Analyses(Box::new(analyses()), coverage()),
+        Answer::Grid(Box::new(grid()), coverage()),
     ]
     .map(|answer| Response {
         id: 1,

@@ -1,5 +1,6 @@
 //! Examples of what the analyses answer.
 
+use invivo_proto::control::grid::{Axes, Grid, GridCell, GridRow};
 use invivo_proto::control::results::*;
 use invivo_proto::definition::Run;
 use invivo_proto::ids::*;
@@ -139,5 +140,25 @@ pub fn group() -> Group {
             }],
         )]
         .into(),
+    }
+}
+
+pub fn grid() -> Grid {
+    Grid {
+        axes: Axes {
+            width_ns: 1 << 30,
+            first: 4,
+            columns: 2,
+            block_ranks: 4,
+        },
+        rows: [(
+            1,
+            GridRow {
+                cells: vec![GridCell::of(Rank(5), 300, 1 << 30), GridCell::EMPTY],
+                total: GridCell::of(Rank(5), 300, 1 << 30),
+            },
+        )]
+        .into(),
+        unresolved: 3,
     }
 }

@@ -15,6 +15,7 @@ pub mod tree;
 pub mod uneven;
 pub mod world;
 
+use invivo_proto::control::grid::{GridQuery, Metric};
 use invivo_proto::control::tree::Query;
 use invivo_proto::ids::WorldRank;
 use invivo_tbon::layout::{Layout, LayoutError, Policy};
@@ -45,14 +46,28 @@ pub const RESIDENT_BYTES_MAX: u64 = 8 << 30;
 /// How far the root's bytes of a wave may be apart from those of the smallest tree, as a share:
 /// rows, cells and ranks named are as many in any tree, and numbers take their full width.
 pub const BYTES_APART_MAX: f64 = 0.05;
+/// The same of the grid, whose cells name two ranks each: their numbers take more bytes where there
+/// are more ranks.
+pub const GRID_BYTES_APART_MAX: f64 = 0.25;
 
 /// The questions of one round: what a page that shows everything asks.
-pub const QUERIES: [Query; 4] = [
+pub const QUERIES: [Query; 5] = [
     Query::Functions { rank_rows_max: 32 },
     Query::Matrix { side_max: 64 },
     Query::Status,
     Query::Messages,
+    Query::Grid(GridQuery {
+        metric: Metric::MpiTime,
+        from_ns: 0,
+        to_ns: 32 * GRID_COLUMN_NS,
+        observed_ns: 32 * GRID_COLUMN_NS,
+        columns_max: 32,
+        rows_max: 32,
+    }),
 ];
+/// Width of a column of the grid in the questions: a power of two times the unit, so that there are
+/// as many columns as are asked for.
+const GRID_COLUMN_NS: u64 = 1 << 30;
 
 /// What came out at one size.
 #[derive(Clone, Debug)]
@@ -173,9 +188,14 @@ pub fn compare(all: &[Measured], order: Order) -> Vec<String> {
     let apart = |one: u64, other: u64| one as f64 / other as f64 - 1.0;
     for one in all {
         let ranks = one.layout.app();
-        for (wave, other) in one.waves.bytes.iter().zip(&smallest.waves.bytes) {
+        let waves = one.waves.bytes.iter().zip(&smallest.waves.bytes);
+        for ((wave, other), query) in waves.zip(QUERIES) {
             let of_wave = apart(*wave, *other);
-            if of_wave.abs() > BYTES_APART_MAX {
+            let apart_max = match query {
+                Query::Grid(_) => GRID_BYTES_APART_MAX,
+                _ => BYTES_APART_MAX,
+            };
+            if of_wave.abs() > apart_max {
                 violations.push(format!(
                     "the root of {ranks} ranks has {wave} bytes a wave, {:+.1} % from the smallest \
                      job's",

@@ -8,14 +8,17 @@ use crate::feed::Message;
 use crate::whole::{clock, layout};
 use anyhow::Result;
 use invivo_analysis::communicators::Communicators;
-use invivo_analysis::functions::Functions;
+use invivo_analysis::functions::{Functions, bytes};
 use invivo_analysis::matrix::MatrixLeaf;
+use invivo_analysis::pauses::Pauses;
 use invivo_mpi_link::clock::NodeClock;
+use invivo_proto::control::grid::{Axes, Metric};
 use invivo_proto::control::peer::Clipping;
 use invivo_proto::ids::Rank;
 use invivo_proto::packet::Header;
 use invivo_proto::record::{Call, Part};
 use invivo_tool_place::intake::{Intake, Sink};
+use invivo_tool_place::over_time::{JobTime, OverTime, Span};
 use invivo_tool_place::store::{Budget, Store};
 use invivo_tool_place::traffic::{Traffic, When};
 use std::hint::black_box;
@@ -46,6 +49,11 @@ pub fn all(locations: u32, buffer_bytes: u64) -> Result<Vec<Box<dyn Stage>>> {
             "messages",
             locations,
             Pairs(clock(), Communicators::default(), traffic),
+        ),
+        alone(
+            "heatmap",
+            locations,
+            Bins(clock(), vec![OverTime::default(); locations as usize]),
         ),
     ])
 }
@@ -261,5 +269,38 @@ impl Keep for Pairs {
 
     fn check(&mut self, expected: &Expected) -> Result<()> {
         expected.check_messages(&self.2.partial()).map(drop)
+    }
+}
+
+struct Bins(NodeClock, Vec<OverTime>);
+
+impl Keep for Bins {
+    #[inline]
+    fn call(&mut self, location: usize, call: &Call, parts: &[Part]) {
+        let Bins(clock, each) = self;
+        let span = Span {
+            begin: call.end.saturating_sub(call.duration),
+            end: call.end,
+            net: call.duration,
+        };
+        let of_parts = parts.iter().map(|part| bytes(&part.facts).0);
+        let sent = of_parts.fold(bytes(&call.facts).0, u64::saturating_add);
+        let one = &mut each[location];
+        if !one.add(span, sent) {
+            let anchor = (0, 0);
+            one.turn(span, sent, &Pauses::default(), &JobTime { anchor, clock });
+        }
+    }
+
+    fn check(&mut self, expected: &Expected) -> Result<()> {
+        let all = Axes {
+            width_ns: 1 << 63,
+            first: 0,
+            columns: 1,
+            block_ranks: 1,
+        };
+        let calls = |one: &OverTime| one.columns(Metric::Calls, &all, &self.0);
+        let calls = self.1.iter().filter_map(calls).flatten().sum();
+        expected.check_calls(calls)
     }
 }

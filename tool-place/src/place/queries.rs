@@ -2,6 +2,7 @@
 
 use super::answers;
 use super::commands::Commands;
+use super::grid;
 use super::hang_queries::HangQueries;
 use super::local_ranks::LocalRanks;
 use super::stack_queries::StackQueries;
@@ -47,6 +48,7 @@ impl Queries {
                 Partial::Analyses(Box::new(local.feed.analyses.status(from_ns, now_ns)))
             }
             Query::Messages => Partial::Messages(Box::new(local.feed.analyses.messages())),
+            Query::Grid(asked) => Partial::Grid(Box::new(grid::answer(&asked, now, clock, local))),
             Query::Status => Partial::Status(answers::status(now, clock, commands, local)),
             Query::Buffers => {
                 Partial::Buffers(answers::buffers(&local.time_point(now, clock), local))

@@ -107,6 +107,47 @@ impl Service {
         Ok(large(message, share))
     }
 
+    /// What the ranks did over time.
+    pub(super) async fn answer_grid(
+        &self,
+        asked: &v1::GridRequest,
+        token: TokenId,
+    ) -> Result<Response<v1::GridReply>, Status> {
+        let columns_max = or_default(
+            asked.columns_max,
+            limits::GRID_COLUMNS_DEFAULT,
+            limits::GRID_COLUMNS_MAX,
+        );
+        let rows_max = or_default(
+            asked.rows_max,
+            limits::GRID_ROWS_DEFAULT,
+            limits::GRID_ROWS_MAX,
+        );
+        let cells = columns_max as usize * rows_max as usize;
+        let share = self
+            .answer_budget
+            .share(cells * limits::GRID_CELL_BYTES, token)?;
+        // The interval is said in the time that the root's clock shows.
+        let now = self.query(Query::Status).await?;
+        let Answer::Status(status, _) = &now.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
+        let query = convert::grid::query(asked, status, (columns_max, rows_max))
+            .map_err(Status::invalid_argument)?;
+        let (reply, analysis) = self
+            .query_analysis(Query::Grid(query), Analysis::Grid)
+            .await?;
+        let Answer::Grid(grid, coverage) = &reply.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
+        let message = v1::GridReply {
+            coverage: Some(convert::coverage(coverage, &reply.missing)),
+            analysis: Some(analysis),
+            ..convert::grid::reply(grid, query.metric, status, coverage.ranks)
+        };
+        Ok(large(message, share))
+    }
+
     /// Matched messages.
     pub(super) async fn answer_messages(&self) -> Result<Response<v1::MessagesReply>, Status> {
         let (reply, analysis) = self

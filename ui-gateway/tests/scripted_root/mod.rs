@@ -148,6 +148,7 @@ pub fn known(ask: &Ask) -> Reply {
         }
         Ask::Query(Query::Matrix { side_max }) => Answer::Matrix(matrix(*side_max), coverage()),
         Ask::Query(Query::Analyses) => Answer::Analyses(Box::new(analyses()), coverage()),
+        Ask::Query(Query::Grid(_)) => Answer::Grid(Box::default(), coverage()),
         Ask::Query(Query::Messages) => Answer::Messages(messages(), coverage()),
         Ask::Query(Query::Buffers) => Answer::Buffers(buffers(), coverage()),
         Ask::Query(Query::Records { location, max, .. }) => {

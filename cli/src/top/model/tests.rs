@@ -171,9 +171,9 @@ fn only_a_matrix_that_is_seen_is_asked_for() {
         Duration::ZERO,
         Event::Snapshot(Box::new(samples::snapshot(1))),
     );
-    assert!(!model.wants_matrix());
+    assert_ne!(model.wants(), Some(Page::Matrix));
     press(&mut model, "4");
-    assert!(model.wants_matrix());
+    assert_eq!(model.wants(), Some(Page::Matrix));
     press(&mut model, " ");
-    assert!(!model.wants_matrix());
+    assert_ne!(model.wants(), Some(Page::Matrix));
 }

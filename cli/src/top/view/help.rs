@@ -8,7 +8,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 const TEXT: [&str; 18] = [
-    "1 to 5     overview, ranks, functions, matrix, buffers",
+    "1 to 6     overview, ranks, functions, matrix, buffers, time",
     "arrows     move a long page; so do PgUp, PgDn, Home, j and k",
     "space      freeze the view, and go on; the bar above stays live",
     "P          pause the application, or let it go on",

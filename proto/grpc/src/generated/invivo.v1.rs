@@ -16,7 +16,7 @@ pub struct HelloReply {
     #[prost(string, tag = "1")]
     pub gateway_version: ::prost::alloc::string::String,
     /// What this gateway can do, in lower-case words: "status", "watch", "functions", "matrix",
-    /// "messages", "hang", "stacks", "pause", "resume", "hold", "reset", "record", "record-window",
+    /// "messages", "grid", "hang", "stacks", "pause", "resume", "hold", "reset", "record", "record-window",
     /// "shutdown", "strategy", "analyses", "buffers", "records", "timeline", "audit", "invite",
     /// "revoke".
     #[prost(string, repeated, tag = "2")]
@@ -204,7 +204,7 @@ pub struct AnalysesReply {
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AnalysisStatus {
-    /// "functions", "matrix" or "messages".
+    /// "functions", "matrix", "messages" or "heatmap".
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
     /// What it answers, in words.
@@ -512,6 +512,162 @@ pub struct Traffic {
     /// Sum of their bytes.
     #[prost(uint64, tag = "2")]
     pub bytes: u64,
+}
+/// Requests what the ranks did over time. Times are counted from the beginning of the observed time:
+/// when the first rank had initialised MPI.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GridRequest {
+    /// What cells are about: "mpi" (time in MPI calls), "compute" (recorded time outside of them),
+    /// "calls" (calls that ended) or "bytes" (that calls sent); empty is "mpi".
+    #[prost(string, tag = "1")]
+    pub metric: ::prost::alloc::string::String,
+    /// Begin of the interval, in ns.
+    #[prost(uint64, tag = "2")]
+    pub from_ns: u64,
+    /// End of the interval, in ns; 0 is now.
+    #[prost(uint64, tag = "3")]
+    pub to_ns: u64,
+    /// Instead of both, the time up to now of this length, in ns, if not 0.
+    #[prost(uint64, tag = "4")]
+    pub last_ns: u64,
+    /// Maximum number of columns; 0 is 64, the limit is 256.
+    #[prost(uint32, tag = "5")]
+    pub columns_max: u32,
+    /// Maximum number of rows; 0 is 32, the limit is 128. In a job with more ranks, neighbouring ranks
+    /// share a row.
+    #[prost(uint32, tag = "6")]
+    pub rows_max: u32,
+}
+/// What the ranks did over time. Columns are as wide as the run and the number of columns make them:
+/// 2^20 ns times a power of two.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GridReply {
+    /// How complete this answer is.
+    #[prost(message, optional, tag = "1")]
+    pub coverage: ::core::option::Option<Coverage>,
+    /// What cells are about, as in the request.
+    #[prost(string, tag = "2")]
+    pub metric: ::prost::alloc::string::String,
+    /// The unit of values: "ns", "calls" or "bytes".
+    #[prost(string, tag = "3")]
+    pub unit: ::prost::alloc::string::String,
+    /// Ranks of the job.
+    #[prost(uint32, tag = "4")]
+    pub ranks: u32,
+    /// Ranks per row. Row r holds the ranks from r * block_ranks on.
+    #[prost(uint32, tag = "5")]
+    pub block_ranks: u32,
+    /// When the first column begins, in ns since the beginning of the observed time; negative where
+    /// it begins before that.
+    #[prost(sint64, tag = "6")]
+    pub from_ns: i64,
+    /// Width of a column, in ns.
+    #[prost(uint64, tag = "7")]
+    pub width_ns: u64,
+    /// Number of columns.
+    #[prost(uint32, tag = "8")]
+    pub columns: u32,
+    /// The rows with ranks that report, by their numbers.
+    #[prost(message, repeated, tag = "9")]
+    pub rows: ::prost::alloc::vec::Vec<GridRow>,
+    /// Ranks in no cell, because their tool place resolves time less finely than the columns.
+    #[prost(uint32, tag = "10")]
+    pub ranks_unresolved: u32,
+    /// How far the tool places' job time may be off, in ns: how well columns of different nodes match.
+    #[prost(uint64, tag = "11")]
+    pub clock_error_ns: u64,
+    /// How long the job has been observed, in ns.
+    #[prost(uint64, tag = "12")]
+    pub observed_ns: u64,
+    /// When the observed time begins, in job time.
+    #[prost(uint64, tag = "13")]
+    pub begin_ns: u64,
+    /// Of computing: the efficiencies over the whole interval, if anything was recorded.
+    #[prost(message, optional, tag = "14")]
+    pub efficiency: ::core::option::Option<Efficiency>,
+    /// Of computing: the efficiencies in each column, of all ranks; absent where nothing was recorded.
+    #[prost(message, repeated, tag = "15")]
+    pub efficiencies: ::prost::alloc::vec::Vec<ColumnEfficiency>,
+    /// Whether this is kept, and when it was not.
+    #[prost(message, optional, tag = "16")]
+    pub analysis: ::core::option::Option<AnalysisStatus>,
+}
+/// Efficiencies as the POP project defines them, where computing is recorded time outside of MPI.
+#[derive(serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, ::prost::Message)]
+pub struct Efficiency {
+    /// Computing over recorded time: the product of the other two.
+    #[prost(double, tag = "1")]
+    pub parallel_efficiency: f64,
+    /// The mean of computing over that of the rank that computed longest.
+    #[prost(double, tag = "2")]
+    pub load_balance: f64,
+    /// Computing of that rank over its recorded time (the mean of all ranks').
+    #[prost(double, tag = "3")]
+    pub communication_efficiency: f64,
+    /// The rank that computed longest.
+    #[prost(uint32, tag = "4")]
+    pub max_rank: u32,
+    /// The rank that computed shortest.
+    #[prost(uint32, tag = "5")]
+    pub min_rank: u32,
+    /// Ranks that count.
+    #[prost(uint32, tag = "6")]
+    pub ranks: u32,
+}
+/// The efficiencies in one column.
+#[derive(serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, ::prost::Message)]
+pub struct ColumnEfficiency {
+    /// Number of the column, from 0.
+    #[prost(uint32, tag = "1")]
+    pub column: u32,
+    /// Those of all ranks in it.
+    #[prost(message, optional, tag = "2")]
+    pub efficiency: ::core::option::Option<Efficiency>,
+}
+/// What neighbouring ranks did over time.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GridRow {
+    /// Number of the row.
+    #[prost(uint32, tag = "1")]
+    pub row: u32,
+    /// A cell for each column.
+    #[prost(message, repeated, tag = "2")]
+    pub cells: ::prost::alloc::vec::Vec<GridCell>,
+    /// All columns as one: the least and greatest value are those of ranks over the whole interval.
+    #[prost(message, optional, tag = "3")]
+    pub total: ::core::option::Option<GridCell>,
+}
+/// What the ranks of a row did in a column.
+#[derive(serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GridCell {
+    /// Ranks that were recorded in it, if only for a part of it; the others are not counted below.
+    #[prost(uint32, tag = "1")]
+    pub ranks: u32,
+    /// How long they were recorded, in ns summed over ranks: without pauses, and without what lies
+    /// outside of the recording. 0: nothing is known.
+    #[prost(uint64, tag = "2")]
+    pub recorded_ns: u64,
+    /// The sum of their values.
+    #[prost(uint64, tag = "3")]
+    pub sum: u64,
+    /// The least value of a rank.
+    #[prost(uint64, tag = "4")]
+    pub min: u64,
+    /// Whose it is: of equal ones the lowest rank's.
+    #[prost(uint32, tag = "5")]
+    pub min_rank: u32,
+    /// The greatest value of a rank.
+    #[prost(uint64, tag = "6")]
+    pub max: u64,
+    /// Whose it is.
+    #[prost(uint32, tag = "7")]
+    pub max_rank: u32,
 }
 /// Requests point-to-point messages.
 #[derive(serde::Serialize)]
@@ -2058,6 +2214,25 @@ pub mod invivo_client {
             req.extensions_mut().insert(GrpcMethod::new("invivo.v1.Invivo", "Messages"));
             self.inner.unary(req, path, codec).await
         }
+        /// What the ranks did over time: columns of time by rows of ranks.
+        pub async fn grid(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GridRequest>,
+        ) -> std::result::Result<tonic::Response<super::GridReply>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/invivo.v1.Invivo/Grid");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("invivo.v1.Invivo", "Grid"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Hangs and deadlocks: what ranks without progress wait for, and which of them can never
         /// continue.
         pub async fn hang(
@@ -2526,6 +2701,11 @@ pub mod invivo_server {
             &self,
             request: tonic::Request<super::MessagesRequest>,
         ) -> std::result::Result<tonic::Response<super::MessagesReply>, tonic::Status>;
+        /// What the ranks did over time: columns of time by rows of ranks.
+        async fn grid(
+            &self,
+            request: tonic::Request<super::GridRequest>,
+        ) -> std::result::Result<tonic::Response<super::GridReply>, tonic::Status>;
         /// Hangs and deadlocks: what ranks without progress wait for, and which of them can never
         /// continue.
         async fn hang(
@@ -2975,6 +3155,49 @@ pub mod invivo_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = MessagesSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/invivo.v1.Invivo/Grid" => {
+                    #[allow(non_camel_case_types)]
+                    struct GridSvc<T: Invivo>(pub Arc<T>);
+                    impl<T: Invivo> tonic::server::UnaryService<super::GridRequest>
+                    for GridSvc<T> {
+                        type Response = super::GridReply;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GridRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Invivo>::grid(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GridSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

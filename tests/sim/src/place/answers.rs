@@ -4,8 +4,9 @@ use super::SimPlace;
 use crate::agenda::Time;
 use crate::history::InHand;
 use crate::rank::{Phase, SimRank};
-use invivo_analysis::status;
+use invivo_analysis::{grid, status};
 use invivo_proto::control::analyses::AnalysesStatus;
+use invivo_proto::control::grid::{Axes, Grid, GridQuery};
 use invivo_proto::control::results::{
     Coverage, JobStatus, Ledger, Messages, RankState, RankStatus, Traffic,
 };
@@ -37,6 +38,7 @@ impl SimPlace {
             Query::Hang { .. } => Partial::Hang(Default::default()),
             Query::Stacks { .. } => Partial::Stacks(Default::default()),
             Query::Analyses => Partial::Analyses(Box::new(self.analyses())),
+            Query::Grid(asked) => Partial::Grid(Box::new(self.grid(&asked))),
         };
 
         (
@@ -65,6 +67,16 @@ impl SimPlace {
             },
             ..Messages::default()
         }
+    }
+
+    /// Calls of each rank, all in the first column, as if each had been recorded for as long.
+    fn grid(&self, asked: &GridQuery) -> Grid {
+        let axes = Axes::of(asked, self.job_ranks);
+        let mut grid = grid::empty(axes);
+        for rank in &self.ranks {
+            grid::add_rank(&mut grid, rank.rank, [(rank.entered, axes.width_ns)]);
+        }
+        grid
     }
 
     /// Of the switches that have been made, whatever the time is.

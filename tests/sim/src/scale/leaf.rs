@@ -86,6 +86,7 @@ impl Leaf {
             Query::Hang { .. } => Partial::Hang(Default::default()),
             Query::Stacks { .. } => Partial::Stacks(Default::default()),
             Query::Analyses => Partial::Analyses(Default::default()),
+            Query::Grid(asked) => Partial::Grid(Box::new(world.grid(&asked, self.ranks.iter()))),
         };
         (partial, self.coverage(world))
     }

@@ -6,6 +6,8 @@
 
 use super::permutation::Permutation;
 use crate::case::stream;
+use invivo_analysis::grid;
+use invivo_proto::control::grid::{Axes, Grid, GridQuery};
 use invivo_proto::ids::{CommLocal, Rank, RegionId};
 use invivo_proto::mpi::peer;
 use invivo_proto::record::{Call, Facts, RecordKind};
@@ -79,6 +81,22 @@ impl World {
             waiting: Permutation::random(&mut rng, u64::from(ranks)),
             obeying: Permutation::random(&mut rng, u64::from(ranks)),
         }
+    }
+
+    /// What some ranks did over time: each another thing in each column.
+    pub fn grid(&self, asked: &GridQuery, ranks: impl Iterator<Item = Rank>) -> Grid {
+        let axes = Axes::of(asked, self.ranks);
+        let mut grid = grid::empty(axes);
+        for rank in ranks {
+            let value = |column| {
+                let other = (rank.0 ^ column) % self.ranks;
+                // With a number of bytes that does not depend on how many ranks share a cell.
+                (1 << 33) + self.waiting.at(u64::from(other))
+            };
+            let columns = (0..axes.columns).map(|column| (value(column), axes.width_ns));
+            grid::add_rank(&mut grid, rank, columns);
+        }
+        grid
     }
 
     /// Ranks that go through packets.

@@ -1,0 +1,80 @@
+//! Efficiencies of programs that share their work in known ways.
+
+use invivo_e2e::checks;
+use invivo_e2e::job::Job;
+use invivo_e2e::mpi::Family;
+use invivo_e2e::programs::program;
+use serde_json::Value;
+use std::thread::sleep;
+use std::time::Duration;
+
+const RANKS: u32 = 4;
+/// A unit of work: rounds take some tens of milliseconds.
+const UNIT_MS: &str = "5";
+/// How long the rounds are looked at.
+const SINCE: &str = "3s";
+/// Until there is so much to look at.
+const A_WHILE: Duration = Duration::from_secs(4);
+/// What efficiencies may be off: two rounds that the interval cuts, and oversleeping where cores
+/// are busy.
+const TOLERANCE: f64 = 0.05;
+
+fn of(answer: &Value, name: &str) -> f64 {
+    let value = answer["efficiency"][name].as_f64();
+    value.unwrap_or_else(|| panic!("no {name} in {answer}"))
+}
+
+/// The efficiencies of work that is shared in this way, in the last seconds.
+fn shared(family: Family, kind: &str) -> Value {
+    let command = program(family, "shared_work", [kind, UNIT_MS]);
+    let mut running = Job::observed(family, RANKS, &command).start();
+    running.wait_for_answers();
+    sleep(A_WHILE);
+    let client = running.client();
+    let answer = client.json(&["efficiency", "--since", SINCE]);
+    let text = String::from_utf8_lossy(&client.run(&["efficiency"]).stdout).into_owned();
+    assert!(text.contains("load balance"), "{text}");
+    running.tell("stop");
+    let ended = running.end();
+    assert_eq!(ended.code(), 0);
+    checks::conserved(&ended.report(), RANKS);
+    answer
+}
+
+fn near(answer: &Value, name: &str, expected: f64) {
+    let told = of(answer, name);
+    assert!(
+        (told - expected).abs() <= TOLERANCE,
+        "{name} {told} instead of {expected}: {}",
+        answer["efficiency"]
+    );
+}
+
+/// With n ranks that work 1 + 2 r units the load balance is n / (2 n - 1); with work that is done
+/// by one rank after the other the parallel efficiency is 1 / n.
+fn efficiencies_are_those_of_the_work(family: Family) {
+    let n = f64::from(RANKS);
+    let uneven = shared(family, "uneven");
+    near(&uneven, "load_balance", n / (2.0 * n - 1.0));
+    near(&uneven, "communication_efficiency", 1.0);
+    assert_eq!(uneven["efficiency"]["max_rank"], RANKS - 1, "{uneven}");
+    assert_eq!(uneven["efficiency"]["min_rank"], 0, "{uneven}");
+
+    let serial = shared(family, "serial");
+    near(&serial, "parallel_efficiency", 1.0 / n);
+    near(&serial, "load_balance", 1.0);
+
+    let even = shared(family, "even");
+    near(&even, "parallel_efficiency", 1.0);
+    near(&even, "load_balance", 1.0);
+}
+
+#[test]
+fn efficiencies_are_those_of_the_work_on_open_mpi() {
+    efficiencies_are_those_of_the_work(Family::Ompi);
+}
+
+#[test]
+fn efficiencies_are_those_of_the_work_on_mpich() {
+    efficiencies_are_those_of_the_work(Family::Mpich);
+}
