@@ -74,8 +74,10 @@ fn measure(mpi: Mpi, seconds: u64, options: &[&str]) -> Result<Taken> {
     let mut job = behind_run_with(options, &bare, &folder().join("idle-report.json"))
         .spawn()
         .context("the job")?;
-    let processes = of_job(job.id())?;
+    of_job(job.id())?;
     std::thread::sleep(Duration::from_secs(AROUND_S));
+    // Not before: a supervisor may not have started its tool process yet.
+    let processes = of_job(job.id())?;
 
     let before: Vec<u64> = processes.iter().map(|one| one.cpu_ns()).collect();
     let begun = Instant::now();
