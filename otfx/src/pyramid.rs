@@ -82,8 +82,8 @@ impl Pyramid {
         });
     }
 
-    /// Adds a cell's worth of values at a point in time. An empty one makes sure that there is a bin
-    /// for it.
+    /// Adds a cell's worth of values at a point in time. An empty one makes sure that there is a
+    /// bin for it.
     pub fn add_cell(&mut self, time: u64, cell: &Cell) {
         self.cell(time).merge(cell);
     }

@@ -12,8 +12,8 @@ use invivo_report::{analyses, coverage};
 /// Options of `invivo efficiency`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-The efficiencies of the POP project: parallel efficiency = load balance x communication efficiency. \
-Computing is recorded time outside of MPI.
+The efficiencies of the POP project: parallel efficiency = load balance x communication \
+efficiency. Computing is recorded time outside of MPI.
 
 Examples:
   invivo efficiency

@@ -13,8 +13,8 @@ use invivo_report::{analyses, coverage};
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
 Times count from the beginning of the observed time, when the first rank had initialised MPI. \
-Columns are as wide as the run makes them: a place keeps a thousand bins of each rank, however long \
-it runs.
+Columns are as wide as the run makes them: a place keeps a thousand bins of each rank, however \
+long it runs.
 
 Examples:
   invivo heatmap

@@ -3,13 +3,11 @@
 use super::buffers::{buffers, cursor, location, position, records, strategy, timeline};
 use super::hang::{diagnosis, hang, seen};
 use super::peers::{peers, places};
-use super::results::{coverage, functions, grid, group, matrix, of_messages, status};
+use super::results::{analyses, coverage, functions, grid, group, matrix, of_messages, status};
 use super::stacks::{chosen, fault, module, named, stacks, walked};
 use super::{Sample, whereabouts};
 use invivo_proto::control;
-use invivo_proto::control::analyses::{
-    AnalysesStatus, Analysis, AnalysisSet, AnalysisStatus, Gaps,
-};
+use invivo_proto::control::analyses::{Analysis, AnalysisSet};
 use invivo_proto::control::fault::RankFaulted;
 use invivo_proto::control::grid::{GridQuery, Metric};
 use invivo_proto::control::link::{
@@ -43,27 +41,6 @@ fn acks() -> Acks {
         complete_ns: 6_100_000_000,
         clipped: 3,
         open: 1,
-    }
-}
-
-fn analyses() -> AnalysesStatus {
-    let on = AnalysisStatus {
-        on: 4,
-        ..AnalysisStatus::default()
-    };
-    let off = AnalysisStatus {
-        on: 0,
-        off: 4,
-        since_ns: 7_000_000_000,
-        gaps: Gaps {
-            earlier: 1,
-            earlier_ns: 300,
-            last: vec![(5_000_000_000, 6_000_000_000), (7_000_000_000, u64::MAX)],
-        },
-    };
-    AnalysesStatus {
-        of: [on.clone(), on.clone(), off, on],
-        now_ns: 8_000_000_000,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Examples of what the analyses answer.
 
+use invivo_proto::control::analyses::{AnalysesStatus, AnalysisStatus, Gaps};
 use invivo_proto::control::grid::{Axes, Grid, GridCell, GridRow};
 use invivo_proto::control::results::*;
 use invivo_proto::definition::Run;
@@ -160,5 +161,26 @@ pub fn grid() -> Grid {
         )]
         .into(),
         unresolved: 3,
+    }
+}
+
+pub fn analyses() -> AnalysesStatus {
+    let on = AnalysisStatus {
+        on: 4,
+        ..AnalysisStatus::default()
+    };
+    let off = AnalysisStatus {
+        on: 0,
+        off: 4,
+        since_ns: 7_000_000_000,
+        gaps: Gaps {
+            earlier: 1,
+            earlier_ns: 300,
+            last: vec![(5_000_000_000, 6_000_000_000), (7_000_000_000, u64::MAX)],
+        },
+    };
+    AnalysesStatus {
+        of: [on.clone(), on.clone(), off, on],
+        now_ns: 8_000_000_000,
     }
 }

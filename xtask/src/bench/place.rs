@@ -79,9 +79,9 @@ pub fn run(effort: &Effort) -> Result<()> {
                  same packets, turn by turn: \
                  checksum of packets, copy (the same, and keeping them as they came), decode \
                  (with the checksum), and what store, functions, \
-                 matrix, messages and heatmap take beyond that. encode and decode alone, write raw and \
-                 read raw: a rank's calls in the records of its packets, and in records of fixed \
-                 size.";
+                 matrix, messages and heatmap take beyond that. encode and decode alone, write \
+                 raw and read raw: a rank's calls in the records of its packets, and in records of \
+                 fixed size.";
     write_table("place", about, effort, &beside, &rows)
 }
 
