@@ -1,8 +1,8 @@
 //! Memory and file descriptors of each process over time, and whether they grow without end.
 //!
-//! What counts is what a process still comes down to (its *floor*): an answer of thousands of
-//! calls is a megabyte or two, and the allocator keeps the memory of some of them for minutes, but
-//! what is leaked never comes back. The life of a process is divided into quarters. The first is for
+//! What counts is what a process still comes down to (its *floor*): an answer of thousands of calls
+//! is a megabyte or two, and the allocator keeps the memory of some of them for minutes, but what
+//! is leaked never comes back. The life of a process is divided into quarters. The first is for
 //! warming up: buffers fill, every kind of question is asked. A process leaks when its floor rises
 //! both in the third quarter and in the last, faster than that of the same program without Invivo,
 //! which runs beside it. Rises are slopes with bounds ([`super::trend`]): a pool that a busy moment
