@@ -138,7 +138,8 @@ fn once(name: &str, seconds: u64) -> Result<Output> {
         .arg(&own);
     if !is_canary {
         // These are read, and new inputs go to the first folder only.
-        fuzz.arg(corpus::folder(name));
+        // A target that is new has none to begin with.
+        fuzz.args(Some(corpus::folder(name)).filter(|folder| folder.exists()));
         fuzz.arg(root().join("proto/tests/golden"));
     }
     fuzz.output()

@@ -283,7 +283,8 @@ mod tests {
     /// wherever tests run.
     #[test]
     fn kept_inputs_do_no_harm() {
-        let targets: [(&str, fn(&[u8])); 9] = [
+        type Target = fn(&[u8]);
+        let targets: [(&str, Target); 9] = [
             ("packet", super::packet),
             ("records", super::records),
             ("definition", super::definition),

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 /// Bytes of a target's inputs: of all together some tens of KiB, which everybody downloads.
 const BYTES_MAX: u64 = 8 << 10;
 /// Inputs of a target: each is a file of its own, which takes more room than what is in it.
-const INPUTS_MAX: usize = 100;
+const INPUTS_MAX: usize = 150;
+/// Bytes of one input: many short ones reach more than a few long ones in the same room.
+const INPUT_BYTES_MAX: usize = 128;
 
 /// Where that of a target is.
 pub fn folder(name: &str) -> PathBuf {
@@ -16,8 +18,8 @@ pub fn folder(name: &str) -> PathBuf {
 }
 
 /// Makes the corpora of these targets anew, of what is checked in and what runs have found since:
-/// libFuzzer's choice of the smallest inputs that reach what all of them reach, and of that the
-/// smallest that there is room for.
+/// libFuzzer's choice of few inputs that take every edge that all short ones take, and of that as
+/// many as there is room for.
 pub fn keep(targets: &[&str]) -> Result<()> {
     for name in targets {
         let (merged, kept) = (work(name).join("merged"), folder(name));
@@ -25,11 +27,14 @@ pub fn keep(targets: &[&str]) -> Result<()> {
         std::fs::create_dir_all(&merged)?;
         std::fs::create_dir_all(&kept)?;
         let mut merge = libfuzzer(name);
-        merge.arg("-merge=1").arg(&merged).arg(&kept);
+        // How often an edge is taken does not count: that would be thousands of inputs.
+        merge.args(["-set_cover_merge=1", "-use_counters=0"]);
+        merge.arg(format!("-max_len={INPUT_BYTES_MAX}"));
+        merge.arg(&merged).arg(&kept);
         check(merge.arg(found(name)))?;
 
         let reaching = files(&merged)?;
-        let chosen = smallest(reaching.clone());
+        let chosen = thinned(reaching.clone());
         std::fs::remove_dir_all(&kept)?;
         std::fs::create_dir_all(&kept)?;
         for (input, _) in &chosen {
@@ -46,21 +51,18 @@ pub fn keep(targets: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// The smallest inputs, as many as there is room for.
-fn smallest(mut inputs: Vec<(PathBuf, u64)>) -> Vec<(PathBuf, u64)> {
+/// Every input, or every second, or every third: as many as there is room for, of all sizes.
+fn thinned(mut inputs: Vec<(PathBuf, u64)>) -> Vec<(PathBuf, u64)> {
     // By name where they are equal: the same inputs give the same choice.
     inputs.sort_by_key(|(path, bytes)| (*bytes, path.clone()));
-    let mut room = BYTES_MAX;
-    let fits = |(_, bytes): &(PathBuf, u64)| {
-        let left = room.checked_sub(*bytes);
-        room = left.unwrap_or(room);
-        left.is_some()
-    };
-    inputs
-        .into_iter()
-        .take(INPUTS_MAX)
-        .take_while(fits)
-        .collect()
+    for step in 1..=inputs.len() {
+        let chosen: Vec<_> = inputs.iter().step_by(step).cloned().collect();
+        let bytes: u64 = chosen.iter().map(|(_, bytes)| bytes).sum();
+        if chosen.len() <= INPUTS_MAX && bytes <= BYTES_MAX {
+            return chosen;
+        }
+    }
+    Vec::new()
 }
 
 /// The files in a folder, which may be missing, with their sizes.
@@ -93,17 +95,16 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_is_left() {
-        let inputs: Vec<(PathBuf, u64)> = [5, BYTES_MAX - 9, 4, BYTES_MAX, 1]
-            .into_iter()
-            .map(|bytes| (PathBuf::from(bytes.to_string()), bytes))
-            .collect();
-        let bytes: Vec<u64> = smallest(inputs)
-            .into_iter()
-            .map(|(_, bytes)| bytes)
-            .collect();
-        assert_eq!(bytes, [1, 4, 5]);
-        let many = vec![(PathBuf::new(), 1); 2 * INPUTS_MAX];
-        assert_eq!(smallest(many).len(), INPUTS_MAX);
+    fn inputs_of_all_sizes_are_kept_where_not_all_fit() {
+        let of = |bytes: &[u64]| -> Vec<u64> {
+            let input = |bytes: &u64| (PathBuf::from(bytes.to_string()), *bytes);
+            let chosen = thinned(bytes.iter().map(input).collect());
+            chosen.into_iter().map(|(_, bytes)| bytes).collect()
+        };
+        assert_eq!(of(&[3, 1, 2]), [1, 2, 3], "all fit");
+        assert_eq!(of(&[1, BYTES_MAX, 2, 3]), [1, 3]);
+        assert_eq!(of(&[BYTES_MAX + 1]), [] as [u64; 0]);
+        let many = vec![1; 2 * INPUTS_MAX];
+        assert_eq!(of(&many).len(), INPUTS_MAX);
     }
 }

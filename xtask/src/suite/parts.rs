@@ -5,8 +5,7 @@ use anyhow::Result;
 
 /// A part of a check.
 pub struct Part {
-    /// The check's name, a slash, and its own: `fuzz/packet`,
-    /// `e2e/soak/half_an_hour_of_everything`.
+    /// The check's name, a slash, and its own: `fuzz/packet`, `e2e/kills/the_name_of_a_test`.
     pub name: String,
     pub run: Box<dyn Fn() -> Result<Ended> + Send + Sync>,
 }
