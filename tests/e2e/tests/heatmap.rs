@@ -49,7 +49,7 @@ fn by_functions(functions: &Value) -> BTreeMap<u32, [u64; 3]> {
     let mut sums: BTreeMap<u32, [u64; 3]> = BTreeMap::new();
     for row in functions["rank_rows"].as_array().expect("rows by rank") {
         let sum = sums.entry(number(row, "/rank") as u32).or_default();
-        sum[0] += number(row, "/time/count");
+        sum[0] += number(row, "/calls");
         let is_initialisation = row["function"]
             .as_str()
             .expect("a name")
@@ -57,7 +57,7 @@ fn by_functions(functions: &Value) -> BTreeMap<u32, [u64; 3]> {
         sum[1] += if is_initialisation {
             0
         } else {
-            number(row, "/time/sum_ns")
+            number(row, "/time_ns")
         };
         sum[2] += number(row, "/bytes_out");
     }
