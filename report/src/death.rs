@@ -49,6 +49,18 @@ pub fn asked(saved: &EndContext) -> Option<String> {
     ))
 }
 
+/// What a result is of which the tool process ended so.
+pub fn tool_process(ended: Ended) -> String {
+    let how = match ended {
+        Ended::Code(code) => format!("left with exit code {code}"),
+        Ended::Signal(signal) => format!("was killed by signal {signal}{}", signal_name(signal)),
+    };
+    format!(
+        "the tool process {how}: what it held is lost, and this is what lay in the shared memory \
+         of its ranks then"
+    )
+}
+
 /// The ranks that were waiting: "ranks 0 and 3 were waiting for rank 2, rank 3 for 1.20 s in
 /// MPI_Wait"; nothing where none was.
 pub fn waiting(saved: &EndContext) -> Option<String> {

@@ -126,6 +126,9 @@ pub fn one_line(report: &Final, saved: &EndContext) -> String {
     if let Some(asked) = death::asked(saved) {
         line.push_str(&format!("; {asked}"));
     }
+    if let Some(ended) = saved.tool_ended {
+        line.push_str(&format!("; {}", death::tool_process(ended)));
+    }
     if let Some(first) = report.ended.first() {
         line.push_str(&format!("; {}", sentence(first, saved)));
         if report.ended.len() > 1 {
