@@ -3,7 +3,7 @@
 use crate::death::signal_name;
 use crate::timeline_pages::EndContext;
 use invivo_proto::control::fault::{Fault, FaultStep};
-use invivo_proto::control::stacks::{Frame, UnstoppedReason};
+use invivo_proto::control::stacks::{Frame, NoPython, UnstoppedReason};
 use invivo_proto::control::tree::{Ended, RankEnded};
 use invivo_proto::ids::Rank;
 use invivo_proto::mpi::ABORT;
@@ -11,7 +11,7 @@ use serde::Serialize;
 
 /// How files begin that hold no code of the program: of the system, of languages, of MPI and what
 /// it loads. A fault in one of these is mostly the caller's.
-const RUNTIMES: [&str; 26] = [
+const RUNTIMES: [&str; 32] = [
     "ld-linux",
     "ld-2",
     "libc.",
@@ -38,6 +38,13 @@ const RUNTIMES: [&str; 26] = [
     "libpmi",
     "[vdso]",
     "libevent",
+    // Python's: the interpreter, what calls C for it, and mpi4py.
+    "libpython",
+    "python3",
+    "libffi",
+    "_ctypes.",
+    "ctypes/",
+    "MPI.",
 ];
 /// Functions outside `main`.
 const START_UP: [&str; 5] = [
@@ -68,6 +75,9 @@ pub struct FaultRow {
     whole: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     missing: Option<&'static str>,
+    /// Why functions of the interpreter stand for those of Python.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    without_python: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -106,6 +116,7 @@ impl From<&Fault> for FaultRow {
             path: fault.path.iter().map(step).collect(),
             whole: fault.is_whole,
             missing: fault.missing.map(reason),
+            without_python: fault.no_python.map(without_python),
         }
     }
 }
@@ -166,7 +177,9 @@ fn is_own(step: &FaultStep) -> bool {
 /// File and function; nothing for functions that are left out.
 fn names(step: &FaultStep) -> Option<(&str, &str)> {
     match &step.frame {
-        Frame::Function { module, name } => Some((module, name)),
+        Frame::Function { module, name } | Frame::Python { file: module, name } => {
+            Some((module, name))
+        }
         Frame::LeftOut | Frame::Lost => None,
     }
 }
@@ -216,9 +229,26 @@ pub fn paths(ended: &[RankEnded], saved: &EndContext) -> String {
         if !fault.is_whole {
             text.push_str("  callers that are not known\n");
         }
+        if let Some(why) = fault.no_python {
+            let why = without_python(why);
+            text.push_str(&format!("  Python's functions are not told: {why}\n"));
+        }
         shown_paths.push((rank, fault));
     }
     text
+}
+
+fn without_python(why: NoPython) -> String {
+    match why {
+        NoPython::Version { major, minor } => {
+            format!("where Python {major}.{minor} keeps them is not known")
+        }
+        NoPython::FreeThreaded => {
+            "an interpreter without a global lock keeps them otherwise".into()
+        }
+        NoPython::NoRuntime => "the interpreter's file does not say where its tables are".into(),
+        NoPython::Unreadable => "what stands in the interpreter's tables makes no sense".into(),
+    }
 }
 
 fn reason(why: UnstoppedReason) -> &'static str {
@@ -256,6 +286,7 @@ mod tests {
             path,
             is_whole: true,
             missing: None,
+            no_python: None,
         }
     }
 
@@ -291,6 +322,44 @@ mod tests {
         assert_eq!(
             place(&ended(9, None), &own),
             ", after signal 11 (SIGSEGV) in solve at solver.c:42"
+        );
+    }
+
+    #[test]
+    fn the_python_function_is_named_not_what_calls_c_for_it() {
+        let python = FaultStep {
+            frame: Frame::Python {
+                file: "solve.py".into(),
+                name: "solve".into(),
+            },
+            line: "solve.py:12".into(),
+        };
+        let path = vec![
+            step("libc.so.6", "memcpy", ""),
+            step("libffi.so.8", "", "+0x1"),
+            step("_ctypes.cpython-311-x86_64-linux-gnu.so", "", "+0x2"),
+            python,
+        ];
+        let mut fault = fault(Some(11), path);
+        fault.no_python = Some(NoPython::Version {
+            major: 3,
+            minor: 15,
+        });
+        assert_eq!(
+            place(&ended(11, None), &fault),
+            ", in memcpy in libc.so.6, called from solve at solve.py:12"
+        );
+        let saved = EndContext {
+            faults: vec![invivo_proto::control::fault::RankFaulted {
+                rank: Rank(1),
+                fault,
+            }],
+            ..EndContext::default()
+        };
+        let text = paths(&[ended(11, None)], &saved);
+        assert!(
+            text.contains("  solve at solve.py:12\n") && text.contains("Python 3.15 keeps them"),
+            "{text}"
         );
     }
 

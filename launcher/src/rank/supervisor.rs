@@ -30,9 +30,9 @@ use crate::rank::pause::{Pause, TICK};
 use crate::rank::place_socket::{PlaceSocket, Received};
 use crate::rank::shared_memory::SharedMemory;
 use crate::tool::startup_barrier::poll_interval;
-use invivo_inspect::Names;
 use invivo_inspect::fault::SeenFault;
 use invivo_inspect::pending_call::Watch;
+use invivo_inspect::{KnownPython, Names};
 use invivo_proto::channel::ENV_HANDOVER;
 use invivo_proto::control::local::{FromSupervisor, ToSupervisor};
 use invivo_proto::shm::phase;
@@ -106,6 +106,7 @@ pub(super) struct Supervisor<'a> {
     place_gone: Option<Instant>,
     pause: Pause,
     pub(super) names: Names,
+    pub(super) python: KnownPython,
     /// The last fault that a thread of the rank met.
     fault: Option<SeenFault>,
     /// Faults that are looked at yet.
@@ -201,6 +202,7 @@ fn start(assignment: &RankAssignment) -> Result<Supervisor<'_>, (i32, String)> {
         place_gone: None,
         pause: Pause::of(child),
         names: Names::default(),
+        python: KnownPython::default(),
         fault: None,
         sights: SIGHTS_MAX,
         watch: Watch::default(),
