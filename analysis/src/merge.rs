@@ -4,7 +4,7 @@
 //! results may be joined in any order at any depth.
 
 use crate::{
-    buffers, functions, hang, matrix, messages, records, stacks, status, switches, timeline,
+    buffers, functions, hang, matrix, messages, records, sites, stacks, status, switches, timeline,
 };
 use invivo_proto::control::tree::Partial;
 
@@ -51,6 +51,7 @@ pub fn merge(into: &mut Partial, from: Partial) -> Result<(), Mismatch> {
         (Partial::Hang(into), Partial::Hang(from)) => hang::merge(into, *from),
         (Partial::Stacks(into), Partial::Stacks(from)) => stacks::merge(into, *from),
         (Partial::Analyses(into), Partial::Analyses(from)) => switches::merge(into, *from),
+        (Partial::Sites(into), Partial::Sites(from)) => sites::merge(into, *from),
         (into, from) => {
             return Err(Mismatch {
                 into: question(into),
@@ -74,6 +75,7 @@ fn question(of: &Partial) -> &'static str {
         Partial::Hang(_) => "what ranks wait for",
         Partial::Stacks(_) => "where ranks are",
         Partial::Analyses(_) => "which analyses are on",
+        Partial::Sites(_) => "where calls are made",
     }
 }
 

@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use core::fmt;
 use invivo_proto::control::buffers::{Buffers, Records};
 use invivo_proto::control::results::{FunctionTable, JobStatus, Matrix};
+use invivo_proto::control::sites::SiteTable;
 use invivo_proto::control::timeline::Timeline;
 use invivo_proto::control::tree::{Partial, Query};
 
@@ -55,5 +56,9 @@ pub(crate) fn nothing(query: Query) -> Partial {
         Query::Hang { .. } => Partial::Hang(Box::default()),
         Query::Stacks { .. } => Partial::Stacks(Box::default()),
         Query::Analyses => Partial::Analyses(Box::default()),
+        Query::Sites { rows_max } => Partial::Sites(Box::new(SiteTable {
+            rows_max,
+            ..SiteTable::default()
+        })),
     }
 }

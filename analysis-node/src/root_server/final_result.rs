@@ -122,7 +122,8 @@ impl FinalResult {
             | Answer::Buffers(..)
             | Answer::Records(..)
             | Answer::Timeline(..)
-            | Answer::Stacks(..) => {}
+            | Answer::Stacks(..)
+            | Answer::Sites(..) => {}
         }
         self.unanswered = self.unanswered.saturating_sub(1);
     }

@@ -4,6 +4,7 @@
 pub mod analyses;
 pub mod buffers;
 pub mod hang;
+pub mod sites;
 pub mod stacks;
 pub mod timeline;
 

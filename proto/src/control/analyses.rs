@@ -15,15 +15,21 @@ pub enum Analysis {
     Matrix,
     /// Sends matched with receives.
     Messages,
+    /// Calls, time and bytes by where in the program calls are made.
+    Sites,
 }
 
 /// Number of analyses.
-pub const ANALYSES: usize = 3;
+pub const ANALYSES: usize = 4;
 
 impl Analysis {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Analysis; ANALYSES] =
-        [Analysis::Functions, Analysis::Matrix, Analysis::Messages];
+    pub const ALL: [Analysis; ANALYSES] = [
+        Analysis::Functions,
+        Analysis::Matrix,
+        Analysis::Messages,
+        Analysis::Sites,
+    ];
 
     /// As users spell it: the command that shows its answer.
     pub fn name(self) -> &'static str {
@@ -31,6 +37,7 @@ impl Analysis {
             Analysis::Functions => "functions",
             Analysis::Matrix => "matrix",
             Analysis::Messages => "messages",
+            Analysis::Sites => "sites",
         }
     }
 
@@ -41,6 +48,7 @@ impl Analysis {
             Analysis::Functions => 5.1,
             Analysis::Matrix => 0.0,
             Analysis::Messages => 38.0,
+            Analysis::Sites => 5.0,
         }
     }
 
@@ -50,6 +58,7 @@ impl Analysis {
             Analysis::Functions => "calls, time and bytes by MPI function",
             Analysis::Matrix => "messages and bytes between each two ranks",
             Analysis::Messages => "sends matched with receives: transfer times, late senders",
+            Analysis::Sites => "calls, time and bytes by where in the program calls are made",
         }
     }
 }
@@ -65,8 +74,9 @@ impl AnalysisSet {
     pub const ALL: AnalysisSet = AnalysisSet((1 << ANALYSES) - 1);
     /// What is on where nobody says otherwise: what the report is made of. Matching of messages
     /// costs as much as the rest together.
-    pub const DEFAULT: AnalysisSet =
-        AnalysisSet(1 << Analysis::Functions as u8 | 1 << Analysis::Matrix as u8);
+    pub const DEFAULT: AnalysisSet = AnalysisSet(
+        1 << Analysis::Functions as u8 | 1 << Analysis::Matrix as u8 | 1 << Analysis::Sites as u8,
+    );
 
     /// One alone.
     pub const fn of(analysis: Analysis) -> AnalysisSet {
@@ -209,8 +219,8 @@ mod tests {
     fn sets_are_read_as_they_are_written() {
         for (text, set) in [
             ("none", AnalysisSet::NONE),
-            ("functions,matrix", AnalysisSet::DEFAULT),
-            ("functions,matrix,messages", AnalysisSet::ALL),
+            ("functions,matrix,sites", AnalysisSet::DEFAULT),
+            ("functions,matrix,messages,sites", AnalysisSet::ALL),
             ("messages", AnalysisSet::of(Analysis::Messages)),
         ] {
             assert_eq!(set.to_string(), text);
@@ -226,7 +236,7 @@ mod tests {
             let refused = text.parse::<AnalysisSet>().expect_err("no analysis");
             let told = refused.to_string();
             assert!(
-                told.contains("functions, matrix, messages") && told.contains("none"),
+                told.contains("functions, matrix, messages, sites") && told.contains("none"),
                 "{told}"
             );
         }

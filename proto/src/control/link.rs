@@ -6,6 +6,7 @@ use super::analyses::AnalysesStatus;
 use super::buffers::{Buffers, Records};
 use super::hang::{Diagnosis, Hang};
 use super::results::{Coverage, FunctionTable, JobStatus, Matrix, Messages};
+use super::sites::SiteTable;
 use super::stacks::Stacks;
 use super::timeline::Timeline;
 use super::tree::{Acks, Order, Query, RankEnded};
@@ -76,6 +77,8 @@ pub enum Answer {
     Stacks(Box<Stacks>, Coverage),
     /// To [`Query::Analyses`].
     Analyses(Box<AnalysesStatus>, Coverage),
+    /// To [`Query::Sites`].
+    Sites(Box<SiteTable>, Coverage),
 }
 
 /// What job this is.

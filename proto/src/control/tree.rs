@@ -5,6 +5,7 @@ use super::buffers::{Buffers, Cursor, Records};
 use super::hang::Hang;
 pub use super::order::{Order, Verb};
 use super::results::{Coverage, FunctionTable, Group, JobStatus, Matrix, Messages};
+use super::sites::SiteTable;
 use super::stacks::{Chosen, Stacks};
 use super::strategy::Strategy;
 use super::timeline::{Timeline, TimelinePosition};
@@ -243,6 +244,12 @@ pub enum Query {
     },
     /// Which analyses are on, and when they were not.
     Analyses,
+    /// Calls by where in the program they are made.
+    Sites {
+        /// Rows, at most: those with the most time; more than [`super::sites::ROWS_MAX`] are not
+        /// given.
+        rows_max: u32,
+    },
 }
 
 /// Part of an answer.
@@ -268,6 +275,8 @@ pub enum Partial {
     Stacks(Box<Stacks>),
     /// To [`Query::Analyses`].
     Analyses(Box<AnalysesStatus>),
+    /// To [`Query::Sites`].
+    Sites(Box<SiteTable>),
 }
 
 /// How a rank ended.

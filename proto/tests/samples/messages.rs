@@ -3,7 +3,7 @@
 use super::buffers::{buffers, cursor, location, position, records, strategy, timeline};
 use super::hang::{diagnosis, hang, seen};
 use super::peers::{peers, places};
-use super::results::{coverage, functions, group, matrix, of_messages, status};
+use super::results::{coverage, functions, group, matrix, of_messages, sites, status};
 use super::stacks::{chosen, fault, module, named, stacks, walked};
 use super::{Sample, whereabouts};
 use invivo_proto::control;
@@ -61,7 +61,7 @@ fn analyses() -> AnalysesStatus {
         },
     };
     AnalysesStatus {
-        of: [on.clone(), on, off],
+        of: [on.clone(), on.clone(), off, on],
         now_ns: 8_000_000_000,
     }
 }
@@ -148,6 +148,7 @@ pub fn downs() -> Vec<Down> {
             threads: true,
         },
         Query::Analyses,
+        Query::Sites { rows_max: 40 },
     ];
     let queries = queries
         .into_iter()
@@ -199,6 +200,7 @@ pub fn ups() -> Vec<Up> {
         Partial::Hang(Box::new(hang())),
         Partial::Stacks(Box::new(stacks())),
         Partial::Analyses(Box::new(analyses())),
+        Partial::Sites(Box::new(sites())),
     ];
     let partials = partials
         .into_iter()
@@ -342,6 +344,7 @@ pub fn responses() -> Vec<Response> {
         Answer::Hang(Box::new((diagnosis(), hang())), coverage()),
         Answer::Stacks(Box::new(stacks()), coverage()),
         Answer::Analyses(Box::new(analyses()), coverage()),
+        Answer::Sites(Box::new(sites()), coverage()),
     ]
     .map(|answer| Response {
         id: 1,

@@ -37,6 +37,8 @@ impl SimPlace {
             Query::Hang { .. } => Partial::Hang(Default::default()),
             Query::Stacks { .. } => Partial::Stacks(Default::default()),
             Query::Analyses => Partial::Analyses(Box::new(self.analyses())),
+            // Their ranks have no program.
+            Query::Sites { .. } => Partial::Sites(Default::default()),
         };
 
         (

@@ -86,6 +86,7 @@ impl Leaf {
             Query::Hang { .. } => Partial::Hang(Default::default()),
             Query::Stacks { .. } => Partial::Stacks(Default::default()),
             Query::Analyses => Partial::Analyses(Default::default()),
+            Query::Sites { .. } => Partial::Sites(Default::default()),
         };
         (partial, self.coverage(world))
     }

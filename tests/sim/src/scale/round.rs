@@ -60,6 +60,7 @@ pub fn entries(partial: &Partial) -> u64 {
         Partial::Hang(waits) => waits.classes.len() + waits.pending.len(),
         Partial::Stacks(stacks) => stacks.nodes.len() + stacks.ways.len(),
         Partial::Analyses(analyses) => analyses.of.len(),
+        Partial::Sites(table) => table.rows.len(),
     };
     entries as u64
 }

@@ -186,6 +186,7 @@ impl Tree {
             Partial::Hang(waits) => Answer::Hang(Box::new((Default::default(), *waits)), coverage),
             Partial::Stacks(stacks) => Answer::Stacks(stacks, coverage),
             Partial::Analyses(analyses) => Answer::Analyses(analyses, coverage),
+            Partial::Sites(table) => Answer::Sites(table, coverage),
         };
 
         let response = Response {
