@@ -50,13 +50,16 @@ program call_sites
     character(len=4096) :: directory
     integer :: rank, error
     logical :: is_told
-    call mpi_init(error) ! at begin
+    ! Compilers count the first statements as in the line of the program's own name.
+    is_told = command_argument_count() > 0
+    if (.not. is_told) then
+        call mpi_init(error) ! at begin
+    end if
     call mpi_comm_rank(mpi_comm_world, rank, error)
     call sums()
     call messages(rank)
     call posted(rank)
     call get_environment_variable('LOG_DIR', directory)
-    is_told = .false.
     do while (.not. is_told)
         call sleep(1)
         inquire(file=trim(directory)//'/stop', exist=is_told)

@@ -131,8 +131,16 @@ fn known(
     let answer = answer_when_done(&mut job, last, calls);
     let found = rows(&answer);
     for (function, place, row) in &expected {
-        let key = ((*function).to_owned(), place.clone());
-        assert_eq!(found.get(&key), Some(row), "{family:?} {key:?}: {found:#?}");
+        // What the compiler has inlined stands in the function that it was inlined into as well.
+        let inlined = format!("{place} in ");
+        let is_it = |(name, at): &(String, String)| {
+            name == function && (at == place || at.starts_with(&inlined))
+        };
+        let of_place: Vec<&Row> = found
+            .iter()
+            .filter_map(|(key, row)| is_it(key).then_some(row))
+            .collect();
+        assert_eq!(of_place, [row], "{family:?} {function} {place}: {found:#?}");
     }
     assert_eq!(found.len(), expected.len(), "{family:?}: {found:#?}");
     assert_eq!(number(&answer, "/rows_left_out"), 0);
