@@ -52,9 +52,7 @@ program call_sites
     logical :: is_told
     ! Compilers count the first statements as in the line of the program's own name.
     is_told = command_argument_count() > 0
-    if (.not. is_told) then
-        call mpi_init(error) ! at begin
-    end if
+    if (.not. is_told) call mpi_init(error) ! at begin
     call mpi_comm_rank(mpi_comm_world, rank, error)
     call sums()
     call messages(rank)
