@@ -3,6 +3,7 @@
 
 use super::fault::Fault;
 use super::hang::{Side, Threads};
+pub use super::stacks::Named;
 use super::stacks::{UnstoppedReason, Way};
 use super::tree::Ended;
 pub use crate::definition::{BUILD_ID_BYTES_MAX, PATH_BYTES_MAX};
@@ -111,15 +112,6 @@ pub struct Module {
     /// What its linker wrote to distinguish it from others of its name; empty where it wrote
     /// nothing.
     pub build_id: Vec<u8>,
-}
-
-/// A function at an address.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
-pub struct Named {
-    /// Its name; empty where the file does not name it.
-    pub function: String,
-    /// The source line; empty where the file does not name it.
-    pub line: String,
 }
 
 /// Files of one path: each of them has room for a path of [`PATH_BYTES_MAX`] in a message.

@@ -1,7 +1,7 @@
 //! Answers about call sites: calls, time and bytes by where in the program calls are made.
 
-use super::local::Named;
 use super::results::FunctionStats;
+use super::stacks::Named;
 use crate::ids::RegionId;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
