@@ -80,8 +80,8 @@ pub fn run(effort: &Effort) -> Result<()> {
                  checksum of packets, copy (the same, and keeping them as they came), decode \
                  (with the checksum), and what store, functions, \
                  sites, matrix and messages take beyond that. encode and decode alone, write \
-                 raw and read raw: a rank's calls in the records of its packets, and in records of fixed \
-                 size.";
+                 raw and read raw: a rank's calls in the records of its packets, and in records \
+                 of fixed size.";
     write_table("place", about, effort, &beside, &rows)
 }
 
