@@ -65,7 +65,7 @@ async fn flags_environment_and_three_files_in_this_order() {
 
     let text = user.text(&["config", "--no-config"]).await;
     assert!(
-        text.contains("\nfan-in         \"node,16\"           default\n"),
+        text.contains("\nfan-in         \"node,16\"                   default\n"),
         "{text}"
     );
 }

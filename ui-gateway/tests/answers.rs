@@ -42,6 +42,7 @@ async fn hello_has_versions_capabilities_and_the_job() {
             "functions",
             "matrix",
             "messages",
+            "grid",
             "hang",
             "stacks",
             "pause",
