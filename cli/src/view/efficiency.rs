@@ -6,8 +6,11 @@ use invivo_report::glyphs::Look;
 use invivo_report::table::{Side, Table};
 use invivo_report::units::{counted, share};
 
+/// Where an efficiency is in a message.
+type Of = fn(&Efficiency) -> f64;
+
 /// Each efficiency: its name, and where it is in a message.
-const EFFICIENCIES: [(&str, fn(&Efficiency) -> f64); 3] = [
+const EFFICIENCIES: [(&str, Of); 3] = [
     ("parallel efficiency", |of| of.parallel_efficiency),
     ("  load balance", |of| of.load_balance),
     ("  communication efficiency", |of| {
@@ -41,7 +44,7 @@ pub fn text(grid: &GridReply, look: Look) -> String {
 }
 
 /// A character for each column.
-fn over_time(grid: &GridReply, of: fn(&Efficiency) -> f64, look: Look) -> String {
+fn over_time(grid: &GridReply, of: Of, look: Look) -> String {
     let mut columns = vec![None; grid.columns as usize];
     for one in &grid.efficiencies {
         if let Some(column) = columns.get_mut(one.column as usize) {
