@@ -98,7 +98,7 @@ fn grids_tell_what_the_program_wrote_down(family: Family) {
         let from_ns = first_ns + column as u64 * width_ns;
         let to_ns = from_ns + width_ns;
         // What follows the log waits until it has been looked at.
-        if to_ns > last_ns || number(&cell, "/recorded_ns") < width_ns {
+        if to_ns > last_ns || number(&cell, "/recorded_ns") + ROUNDING_NS < width_ns {
             continue;
         }
         let overlap = |begin: u64, end: u64| end.min(to_ns).saturating_sub(begin.max(from_ns));
