@@ -23,7 +23,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// First bytes of the memory.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"INVIVOSH");
 /// Layout version; shim, supervisor and place of one release agree.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 /// Threads of a rank that can have a location of their own at one time. Calls of more are counted
 /// as dropped.
 pub const LOCATIONS_MAX: usize = 64;
@@ -169,7 +169,10 @@ pub struct Control {
     /// The place's process while it rests and wants to be woken when packets wait, else 0. Who
     /// wakes it puts 0 there first.
     pub bell: AtomicU32,
-    reserved: [u32; 6],
+    /// 1 while nobody wants to know where calls are made; 0 from the start, so that no call of a
+    /// rank that is ahead of its place lacks it.
+    pub without_sites: AtomicU32,
+    reserved: [u32; 5],
 }
 
 impl Control {

@@ -23,6 +23,7 @@ mod local_ranks;
 mod pressure;
 mod queries;
 mod rest;
+mod site_queries;
 mod stack_names;
 mod stack_queries;
 mod supervisor_messages;

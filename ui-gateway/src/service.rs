@@ -34,10 +34,11 @@ use tokio::sync::watch;
 use tonic::{Request, Response, Status};
 
 /// What a gateway of this version can do; commands by the names of their orders.
-pub const CAPABILITIES: [&str; 23] = [
+pub const CAPABILITIES: [&str; 24] = [
     "status",
     "watch",
     "functions",
+    "call-sites",
     "matrix",
     "messages",
     "grid",
@@ -245,6 +246,14 @@ impl v1::invivo_server::Invivo for Service {
     ) -> Result<Response<v1::FunctionsReply>, Status> {
         let token = caller(&request)?.token;
         self.answer_functions(request.get_ref(), token).await
+    }
+
+    async fn call_sites(
+        &self,
+        request: Request<v1::CallSitesRequest>,
+    ) -> Result<Response<v1::CallSitesReply>, Status> {
+        let token = caller(&request)?.token;
+        self.answer_call_sites(request.get_ref(), token).await
     }
 
     async fn matrix(
