@@ -185,6 +185,43 @@ fn several_programs_are_one_job() {
     }
 }
 
+/// Of several programs in one line, the one that cannot be started is named, once, with the reason,
+/// by `invivo run` and by hand; the job ends with that rank's status.
+#[test]
+fn the_program_that_cannot_be_started_is_named() {
+    let missing = OsString::from("/nonexistent/other");
+    for family in Family::ALL {
+        let one = program(family, "rank_environment", ["one"]);
+        let run = Job::run_by_invivo(family, 1, &one).and(2, std::slice::from_ref(&missing));
+        let exec = |program: &[OsString]| -> Vec<OsString> {
+            let invivo = invivo_e2e::paths::invivo().into();
+            let words = [invivo, "exec".into(), "--no-config".into(), "--".into()];
+            words.into_iter().chain(program.iter().cloned()).collect()
+        };
+        // Two ranks of the second program, and the tool process behind them.
+        let second: [OsString; 3] = [":".into(), "-n".into(), "3".into()];
+        let line = [
+            exec(&one),
+            second.to_vec(),
+            exec(std::slice::from_ref(&missing)),
+        ];
+        let by_hand = Job::bare(family, 1, &line.concat());
+        for (what, job) in [("invivo run", run), ("by hand", by_hand)] {
+            let ended = job.run();
+            let lines = ended.our_lines();
+            assert_eq!(ended.code(), 127, "{family:?}, {what}: {lines:?}");
+            let named = lines
+                .iter()
+                .filter(|line| line.contains("cannot start /nonexistent/other: no such program"));
+            assert_eq!(named.count(), 1, "{family:?}, {what}: {lines:?}");
+            assert!(
+                !lines.iter().any(|line| line.contains("rank_environment")),
+                "{family:?}, {what}: {lines:?}"
+            );
+        }
+    }
+}
+
 /// A file of hosts that has this machine only.
 #[test]
 fn a_host_file_is_left_to_the_launcher() {
