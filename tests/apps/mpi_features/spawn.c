@@ -1,11 +1,14 @@
 /* Starts two processes while it runs, and one more of another program.
  *
- * They send to their parents what they see. Children print nothing, because launchers treat their
+ * `spawn wait` leaves LOG_DIR/RANK.spawned behind that, and waits for LOG_DIR/go. They send to their parents what they see. Children print nothing, because launchers treat their
  * output in different ways. */
+#include "flag_file.h"
+
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { SEES = 5 };
 
@@ -63,6 +66,19 @@ static void with(MPI_Comm children, int me)
     MPI_Comm_disconnect(&children);
 }
 
+static void wait_for_go(int me)
+{
+    char note[4096];
+    const char *logs = getenv("LOG_DIR");
+    snprintf(note, sizeof note, "%s/%d.spawned", logs ? logs : ".", me);
+    FILE *file = fopen(note, "w");
+    if (!file)
+        exit(70);
+    fclose(file);
+    while (!flag_is_set("go"))
+        usleep(5000);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -97,6 +113,8 @@ int main(int argc, char **argv)
                             MPI_ERRCODES_IGNORE);
     with(children, me);
     MPI_Barrier(MPI_COMM_WORLD);
+    if (argc > 1 && strcmp(argv[1], "wait") == 0)
+        wait_for_go(me);
     MPI_Finalize();
     return 0;
 }
