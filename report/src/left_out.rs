@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_counted_and_said_to_be_somewhere() {
+    fn what_is_left_out_is_counted() {
         assert_eq!(
             paths(9, 8, false),
             "... and the call paths of 1 more rank: in the JSON report\n"

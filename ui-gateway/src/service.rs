@@ -413,10 +413,8 @@ impl v1::invivo_server::Invivo for Service {
         request: Request<v1::AuditRequest>,
     ) -> Result<Response<Self::AuditStream>, Status> {
         let follow = request.get_ref().follow;
-        let token = caller(&request)?.token;
-        let entries = self
-            .audit_streams
-            .open(follow, token, self.closing.clone())?;
+        let (token, closing) = (caller(&request)?.token, self.closing.clone());
+        let entries = self.audit_streams.open(follow, token, closing)?;
         Ok(Response::new(entries.boxed()))
     }
 

@@ -56,6 +56,8 @@ impl Call {
         }
         let status = location.status;
         location.open();
+        // That was of the last call: until the library is called, nobody knows who returns where.
+        status.stack.store(0, Ordering::Relaxed);
         status.inside.store(inside::MPI, Ordering::Relaxed);
         // The processor may still load the gate before the store is seen by others; a commander
         // that closes the gate issues a membarrier in between, so only the compiler must be kept

@@ -27,8 +27,8 @@ use invivo_proto::shm::inside;
 /// In the place of a frame: of a call that no callback can leave.
 pub const NEVER: usize = usize::MAX;
 
-/// Where the kernel lets functions return to that a tracer watches (the page `[uprobes]`, the highest
-/// of all): while it does, nothing is known of who was to return where.
+/// Where the kernel lets functions return to that a tracer watches (the page `[uprobes]`, the
+/// highest of all): while it does, nothing is known of who was to return where.
 const TRACED: core::ops::Range<usize> = 0x7fff_ffff_e000..0x8000_0000_0000;
 
 /// The code of the shim: its first address, and the one behind it.

@@ -43,8 +43,8 @@ pub struct Location {
     /// Gate and recording as calls find them when there is nothing to do about them: see
     /// `settle.rs`.
     pub settled_for: u64,
-    /// Where the wrapper's frame lies of the call that the thread is in; 0 while it is in none. Inner
-    /// calls are not looked at.
+    /// Where the wrapper's frame lies of the call that the thread is in; 0 while it is in none.
+    /// Inner calls are not looked at.
     pub open_at: usize,
     /// Calls to the next poll.
     pub until_poll: u32,

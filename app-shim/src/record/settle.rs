@@ -26,9 +26,6 @@ impl Location {
     #[cold]
     #[inline(never)]
     pub fn settle(&mut self) -> u64 {
-        // Of the last call: who calls MPI from here on (a handler of a signal, a callback) is not to
-        // be judged by it.
-        self.status.stack.store(0, Ordering::Relaxed);
         if self.control.gate.load(Ordering::Relaxed) != 0 {
             gate::hold(self, inside::HELD_AT_ENTER);
         }

@@ -1,7 +1,8 @@
 /* Starts two processes while it runs, and one more of another program.
  *
- * `spawn wait` leaves LOG_DIR/RANK.spawned behind that, and waits for LOG_DIR/go. They send to their parents what they see. Children print nothing, because launchers treat their
- * output in different ways. */
+ * They send to their parents what they see. Children print nothing, because launchers treat their
+ * output in different ways. `spawn wait` leaves LOG_DIR/RANK.spawned behind that, and waits for
+ * LOG_DIR/go. */
 #include "flag_file.h"
 
 #include <mpi.h>

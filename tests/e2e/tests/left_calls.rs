@@ -47,7 +47,7 @@ fn calls_behind_a_jump_are_recorded() {
         for is_cpp in WAYS {
             let report = same_calls(family, is_cpp, "jumps", "5 left, 0 inside");
             assert_eq!(left(&report), Some(5 * u64::from(RANKS)), "{family:?}");
-            // The first thing that a program does behind them may take long: that is no time in MPI.
+            // The first thing that a program does behind them may take long: no time in MPI.
             checks::within_the_time_observed(&report);
         }
     }

@@ -18,6 +18,7 @@ use invivo_e2e::results::report::Report;
 use invivo_e2e::tested_functions;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::time::{Duration, Instant};
 
 /// Enough for two groups of different sizes; few, because MPICH spins while it waits.
 const RANKS: u32 = 3;
@@ -261,7 +262,16 @@ fn messages_with_spawned_processes_are_counted_apart() {
     running.wait_for_answers();
     running.wait_for_notes("spawned");
     let client = running.client();
-    let messages = client.json(&["messages"]);
+    // Live answers lag behind the calls.
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let messages = loop {
+        let messages = client.json(&["messages"]);
+        let is_all = number(&messages, "/coverage/ledger/in_flight") == 0;
+        if is_all || Instant::now() > deadline {
+            break messages;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    };
     let of = |reason: &str| number(&messages, &format!("/unmatched/{reason}"));
     assert_eq!((of("outside"), of("unresolved")), (4, 0), "{messages}");
     let matrix = client.json(&["matrix"]);

@@ -1,8 +1,8 @@
 //! Questions to the root under way: an equal one waits for the same answer.
 //!
 //! So however many clients ask the same at once, the tree answers once. An answer that was asked
-//! for before a command was done is not given to those who ask after it. Different ones are bounded,
-//! in all and by token.
+//! for before a command was done is not given to those who ask after it. Different ones are
+//! bounded, in all and by token.
 
 use super::request::{LinkError, Reply, ReplyReceiver, received, within};
 use crate::auth::tokens::{Scope, TokenId};

@@ -137,14 +137,14 @@ impl Service {
             .answer_budget
             .share(cells * limits::GRID_CELL_BYTES, token)?;
         // The interval is said in the time that the root's clock shows.
-        let now = self.query(Query::Status).await?;
+        let now = self.query(token, Query::Status).await?;
         let Answer::Status(status, _) = &now.answer else {
             return Err(LinkError::Mismatched.into());
         };
         let query = convert::grid::query(asked, status, (columns_max, rows_max))
             .map_err(Status::invalid_argument)?;
         let (reply, analysis) = self
-            .query_analysis(Query::Grid(query), Analysis::Grid)
+            .query_analysis(token, Query::Grid(query), Analysis::Grid)
             .await?;
         let Answer::Grid(grid, coverage) = &reply.answer else {
             return Err(LinkError::Mismatched.into());

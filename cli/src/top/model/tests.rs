@@ -89,19 +89,25 @@ fn a_switches_the_analysis_of_the_page() {
     let mut model = model();
     let mut snapshot = samples::snapshot(1);
     let status = snapshot.status.as_mut().expect("a status");
-    status.analyses = [("functions", 4), ("matrix", 0), ("messages", 0)]
-        .map(|(name, on)| invivo_grpc::v1::AnalysisStatus {
-            name: name.into(),
-            on,
-            off: 4 - on,
-            ..Default::default()
-        })
-        .to_vec();
+    status.analyses = [
+        ("functions", 4),
+        ("matrix", 0),
+        ("messages", 0),
+        ("heatmap", 4),
+    ]
+    .map(|(name, on)| invivo_grpc::v1::AnalysisStatus {
+        name: name.into(),
+        on,
+        off: 4 - on,
+        ..Default::default()
+    })
+    .to_vec();
     model.step(Duration::ZERO, Event::Snapshot(Box::new(snapshot)));
     for (keys, analysis, on) in [
         ("Ay", Analysis::Messages, true),
         ("3ay", Analysis::Functions, false),
         ("4Ay", Analysis::Matrix, true),
+        ("6Ay", Analysis::Grid, false),
     ] {
         let these = AnalysisSet::of(analysis);
         let order = Order::Analyses { these, on };

@@ -15,7 +15,7 @@ const TEXT: [&str; 18] = [
     "R          switch recording off, or on; the job runs on unobserved",
     "X          reset: forget everything recorded so far",
     "W          record a window: forget everything, record for a while, then stop",
-    "A          switch an analysis: functions or matrix on its page, else messages",
+    "A          switch functions, matrix or heatmap on its page, else messages",
     "           P, R, X, W and A ask first; y does it, any other key does not",
     "? or Esc   leave this page; q quits, and the job is not affected",
     "",

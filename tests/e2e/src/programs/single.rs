@@ -95,8 +95,8 @@ pub fn in_language(
     std::iter::once(program).chain(arguments).collect()
 }
 
-/// The command line of `tests/apps/left_calls`, which leaves MPI by `longjmp`, or compiled as C++ by
-/// exceptions.
+/// The command line of `tests/apps/left_calls`, which leaves MPI by `longjmp`, or compiled as C++
+/// by exceptions.
 pub fn left_calls(family: Family, is_cpp: bool, how: &str) -> Vec<OsString> {
     let source = sources().join("left_calls/left_calls.c");
     let program = if is_cpp {

@@ -138,11 +138,11 @@ fn questions_about_stacks_without_end(stage: &mut Stage) {
 
 /// More different questions than the root takes at once: none is answered by another one's answer.
 fn different_questions_without_end(stage: &mut Stage) {
-    let token = stage.told("view");
+    let (token, socket) = (stage.told("view"), stage.socket());
     let flood = |round: u32| {
         let mut open = Vec::new();
         for connection in 0..8_u32 {
-            let mut stream = connect(&stage.socket()).expect("connected");
+            let mut stream = connect(&socket).expect("connected");
             let calls = (0..16_u32).flat_map(|call| {
                 // per_rank: yes; rank_rows_max: another one for each call
                 let rows = 129 + round * 128 + connection * 16 + call;
