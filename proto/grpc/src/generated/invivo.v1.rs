@@ -844,7 +844,7 @@ pub struct SetAnalysesRequest {
     /// As in PauseRequest.
     #[prost(uint64, tag = "1")]
     pub command_id: u64,
-    /// Which: "functions", "matrix", "messages", or "all".
+    /// Which: "functions", "matrix", "messages", "heatmap", or "all".
     #[prost(string, repeated, tag = "2")]
     pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// On or off.
