@@ -8,7 +8,6 @@ use invivo_analysis::merge::Mismatch;
 use invivo_mpi_link::idle::Pace;
 use invivo_mpi_link::runtime::Exit;
 use invivo_proto::control::decode;
-use invivo_proto::control::results::NOTES_MAX;
 use invivo_proto::control::tree::{Command, Down, Partial, Up, Verb};
 use invivo_proto::control::whereabouts::Whereabouts;
 use invivo_proto::ids::{CommandId, WorldRank};
@@ -204,7 +203,7 @@ impl Branch {
                 if let Partial::Status(status) = partial {
                     // A status has a bounded size: notes of the layers below come first.
                     status.notes.extend(self.notes());
-                    status.notes.truncate(NOTES_MAX);
+                    status.cut_notes();
                 }
             }
             Up::Ack { command, acks } => {

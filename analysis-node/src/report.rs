@@ -157,6 +157,7 @@ mod tests {
             status: Default::default(),
             coverage: Default::default(),
             ended: Vec::new(),
+            ended_left_out: 0,
             hang: Box::default(),
             shut_down: false,
         }

@@ -13,7 +13,7 @@
 use crate::groups::{self, Groups, Members};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use invivo_proto::control::results::Group;
 use invivo_proto::definition::Definition;
 use invivo_proto::ids::{CommId, CommLocal, Rank};
@@ -45,6 +45,8 @@ pub struct Communicators {
     groups: HashMap<CommId, Known, FxBuildHasher>,
     /// Runs in `groups`, [`RUNS_MAX`] at most.
     runs: usize,
+    /// Those with processes that are no ranks of the job; [`COMMUNICATORS_MAX`] at most.
+    outside: HashSet<(Rank, CommLocal), FxBuildHasher>,
     /// Where a peer was met beyond what is known of the group, with the highest such peer.
     unknown: BTreeMap<(Rank, CommLocal), u32>,
     /// The last one requested: the next request begins behind it.
@@ -76,6 +78,10 @@ impl Communicators {
                     rank: own,
                 };
                 self.memberships.insert((rank, local), membership);
+            }
+            Definition::Outside { local } if self.outside.len() < COMMUNICATORS_MAX => {
+                self.outside.insert((rank, local));
+                self.unknown.remove(&(rank, local));
             }
             Definition::Group { .. } => {
                 let mut told = Groups::new();
@@ -146,6 +152,12 @@ impl Communicators {
         }
     }
 
+    /// Whether peers on a communicator of `rank` may be processes outside of the job: none of them
+    /// is ever known.
+    pub fn is_outside(&self, rank: Rank, comm: CommLocal) -> bool {
+        self.outside.contains(&(rank, comm))
+    }
+
     /// Notes that a rank communicates with a peer; where the peer is unknown, its group is
     /// requested.
     pub fn meet(&mut self, rank: Rank, comm: CommLocal, peer: i32) {
@@ -153,7 +165,10 @@ impl Communicators {
             return;
         };
         let told = matches!(comm, CommLocal::WORLD | CommLocal::SELF | CommLocal::NONE);
-        if !told && self.peer(rank, comm, peer).is_none() && self.unknown.len() < COMMUNICATORS_MAX
+        if !told
+            && self.peer(rank, comm, peer).is_none()
+            && !self.is_outside(rank, comm)
+            && self.unknown.len() < COMMUNICATORS_MAX
         {
             let highest = self.unknown.entry((rank, comm)).or_default();
             *highest = number.max(*highest);

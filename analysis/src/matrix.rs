@@ -13,7 +13,8 @@
 //! The place gives the peers their ranks of the application ([`Communicators`]) and adds up the
 //! cells of each block. What goes up the tree so has at most as many rows and columns as were asked
 //! for, whatever the number of ranks, and partial matrices are added. Traffic whose peer is not
-//! known (yet) is `unresolved` and put into no other cell.
+//! known (yet) is `unresolved`, that on communicators with processes which are no ranks of the job
+//! is `outside`; neither is put into a cell.
 
 use crate::communicators::Communicators;
 use crate::groups::Groups;
@@ -216,8 +217,12 @@ impl MatrixLeaf {
             let peer = self.communicators.peer(cell.rank, cell.comm, cell.peer);
             // A peer beyond the world comes from a damaged definition; it must not create a cell.
             let Some(peer) = peer.filter(|peer| peer.0 < ranks && cell.rank.0 < ranks) else {
-                matrix.unresolved.add(directions.sent);
-                matrix.unresolved.add(directions.received);
+                let nowhere = match self.communicators.is_outside(cell.rank, cell.comm) {
+                    true => &mut matrix.outside,
+                    false => &mut matrix.unresolved,
+                };
+                nowhere.add(directions.sent);
+                nowhere.add(directions.received);
                 continue;
             };
             let (own, peer) = (cell.rank.0 / block, peer.0 / block);
@@ -270,6 +275,7 @@ pub fn merge(into: &mut Matrix, from: Matrix) -> Result<(), OtherBlocks> {
     }
 
     into.unresolved.add(from.unresolved);
+    into.outside.add(from.outside);
     Ok(())
 }
 

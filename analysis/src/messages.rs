@@ -28,6 +28,7 @@ mod counters;
 mod matcher;
 mod outbox;
 mod posted;
+mod refused;
 mod unresolved;
 mod waiting;
 
@@ -35,6 +36,7 @@ pub use counters::{EMPTY, merge};
 pub use matcher::WAITING_MAX;
 pub use outbox::OUTBOX_MAX;
 pub use posted::{HELD_MAX, POSTED_MAX};
+pub use refused::Refused;
 pub use unresolved::UNRESOLVED_MAX;
 
 use crate::communicators::Communicators;
@@ -72,36 +74,6 @@ pub struct Of<'a, F> {
     /// Job time of a tick, in ns.
     pub job_ns: F,
 }
-
-/// Why a message of another place is not used, or not all of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
-    /// It has another version.
-    Version(u32),
-    /// It holds more endpoints than one message may.
-    Long(usize),
-    /// So many of its endpoints are for ranks that are not below this place.
-    Foreign(usize),
-}
-
-impl core::fmt::Display for Refused {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Refused::Version(found) => write!(f, "version {found} instead of {VERSION}"),
-            Refused::Long(endpoints) => {
-                write!(
-                    f,
-                    "{endpoints} endpoints in one message, at most {ENDPOINTS_MAX} allowed"
-                )
-            }
-            Refused::Foreign(endpoints) => {
-                write!(f, "{endpoints} endpoints for ranks of other places")
-            }
-        }
-    }
-}
-
-impl core::error::Error for Refused {}
 
 /// The messages of the ranks below one place.
 pub struct Messages {
@@ -257,10 +229,19 @@ impl Messages {
             tag,
             endpoint,
         };
-        if !goes && !self.unknown.push(key, unresolved) {
-            self.counters
-                .unmatched(&endpoint, UnmatchedReason::Unresolved);
+        if !goes {
+            self.wait(key, unresolved, communicators);
         }
+    }
+
+    /// Lets an endpoint wait for its channel, unless no definition will ever tell it.
+    fn wait(&mut self, key: Key, one: Unresolved, communicators: &Communicators) {
+        let reason = match communicators.is_outside(key.0, key.1) {
+            true => UnmatchedReason::Outside,
+            false if self.unknown.push(key, one) => return,
+            false => UnmatchedReason::Unresolved,
+        };
+        self.counters.unmatched(&one.endpoint, reason);
     }
 
     /// Communicators or groups have been told: what waited for them goes on. To be called soon
@@ -271,8 +252,7 @@ impl Messages {
                 let channel = self.channel(communicators, key, one.tag, one.side);
                 let goes = |channel| self.deliver(channel, one.side, one.endpoint);
                 if !channel.is_some_and(goes) {
-                    let kept = self.unknown.push(key, one);
-                    debug_assert!(kept, "it has just been taken out, so there is room");
+                    self.wait(key, one, communicators);
                 }
             }
         }

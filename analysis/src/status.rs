@@ -9,7 +9,7 @@
 use alloc::vec::Vec;
 use core::cmp::{Ordering, Reverse};
 use invivo_proto::control::results::{
-    JobStatus, NOTES_MAX, PauseStatus, RANKS_NAMED_MAX, RankStatus, RecordingStatus, WindowStatus,
+    JobStatus, PauseStatus, RANKS_NAMED_MAX, RankStatus, RecordingStatus, WindowStatus,
 };
 
 /// Adds the status of other ranks.
@@ -25,7 +25,7 @@ pub fn merge(into: &mut JobStatus, from: JobStatus) {
     // Several nodes may report the same; sorting makes the cut independent of the order.
     into.notes.sort_unstable();
     into.notes.dedup();
-    into.notes.truncate(NOTES_MAX);
+    into.cut_notes();
     merge_recording(&mut into.recording, &from.recording);
 }
 
@@ -95,7 +95,7 @@ fn longest(a: Option<PauseStatus>, b: Option<PauseStatus>) -> Option<PauseStatus
 pub(crate) mod tests {
     use super::*;
     use alloc::format;
-    use invivo_proto::control::results::{RANK_STATES, RankState};
+    use invivo_proto::control::results::{MORE_NOTES, NOTES_MAX, RANK_STATES, RankState};
     use invivo_proto::ids::{CommandId, Rank, RegionId};
     use proptest::prelude::*;
 
@@ -227,7 +227,11 @@ pub(crate) mod tests {
         flat.observed_ns = all.iter().map(|s| s.observed_ns).max().unwrap_or(0);
         let notes: std::collections::BTreeSet<_> =
             all.iter().flat_map(|s| &s.notes).cloned().collect();
-        flat.notes = notes.into_iter().take(NOTES_MAX).collect();
+        flat.notes = notes.into_iter().collect();
+        if flat.notes.len() > NOTES_MAX {
+            flat.notes.truncate(NOTES_MAX - 1);
+            flat.notes.push(MORE_NOTES.into());
+        }
         flat.recording = naive_recording(all);
         flat
     }

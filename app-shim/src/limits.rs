@@ -60,6 +60,13 @@ pub const RUN_BYTES_MAX: usize = 30;
 
 // Callbacks.
 
+/// Below a wrapper's stack pointer the address that the MPI library returns to stands within so
+/// many bytes: behind the arguments that do not fit into registers, seven at most, and a word of
+/// alignment; twice as many, in whole lines.
+pub const RETURN_ADDRESS_BYTES: usize = 128;
+/// The longest frame of a wrapper, in bytes: they have some registers and numbers, below 1 KiB.
+pub const WRAPPER_FRAME_BYTES: usize = 4096;
+
 /// Callbacks of the program and its libraries that can be replaced; PETSc registers a dozen.
 pub const CALLBACK_ENTRIES: usize = 512;
 /// Keyvals made last that are remembered: several threads of a process may be making one.

@@ -2,6 +2,7 @@
 
 pub mod arguments;
 pub mod attributes;
+pub mod callback_time;
 pub mod callbacks;
 pub mod error_text;
 pub mod process_sets;

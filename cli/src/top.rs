@@ -40,7 +40,8 @@ const EVENTS_MAX: usize = 16;
 /// Options of `invivo top`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-Keys: 1 to 6 pages, space freezes the view, P pause, R recording, X reset, W window, ? help, q quit.
+Keys: 1 to 6 pages, space freezes the view, P pause, R recording, X reset, W window, A analysis of
+the page, ? help, q quit.
 The job is not affected by looking at it, nor by leaving.
 
 Examples:

@@ -4,6 +4,7 @@
 
 use crate::connect::{Connect, ConnectError, FILE_NAME, Liveness};
 use crate::private::{NotPrivate, check_dir};
+use crate::surplus::surplus;
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -363,20 +364,10 @@ fn is_audit(path: &Path) -> bool {
 
 /// Removes the directories of all jobs that are over but the newest `keep`.
 fn prune(jobs: &Path, keep: usize) -> Result<(), PlaceError> {
-    let Ok(entries) = std::fs::read_dir(jobs) else {
-        return Ok(());
-    };
-    let over = entries
-        .filter_map(Result::ok)
-        .map(|entry| entry.path())
-        .filter(|dir| !dir.join(FILE_NAME).exists());
     // A job that is about to publish has the newest directory, and is not among those removed.
-    let age = |dir: &PathBuf| std::fs::metadata(dir).and_then(|meta| meta.modified()).ok();
-    let mut over: Vec<PathBuf> = over.collect();
-    over.sort_by_cached_key(age);
-    over.iter()
-        .take(over.len().saturating_sub(keep))
-        .try_for_each(|dir| remove(dir))
+    let is_over = |dir: &Path| !dir.join(FILE_NAME).exists();
+    let over = surplus(jobs, keep, is_over);
+    over.iter().try_for_each(|dir| remove(dir))
 }
 
 fn remove(dir: &Path) -> Result<(), PlaceError> {

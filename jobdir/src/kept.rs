@@ -1,7 +1,8 @@
 //! Files that are kept of jobs that are over, in directories of the user's own.
 
 use crate::directories::{PlaceError, check_job_id, jobs_dir, make_above, private_dir};
-use std::path::{Path, PathBuf};
+use crate::surplus::surplus;
+use std::path::PathBuf;
 
 /// Files of a kind that are kept: timelines have some 50 MB each at most.
 const KEPT_MAX: usize = 8;
@@ -31,43 +32,9 @@ pub fn kept_path(kept: Kept, job: &str, ending: &str) -> Result<PathBuf, PlaceEr
     });
     private_dir(ours)?;
     private_dir(&dir)?;
-    remove_oldest(&dir, KEPT_MAX - 1);
+    for oldest in surplus(&dir, KEPT_MAX - 1, |_| true) {
+        // What cannot be removed stays.
+        let _ = std::fs::remove_file(oldest);
+    }
     Ok(dir.join(job).with_added_extension(ending))
-}
-
-/// Removes all but the newest so many files. What cannot be removed stays.
-fn remove_oldest(dir: &Path, kept: usize) {
-    let Ok(entries) = std::fs::read_dir(dir) else {
-        return;
-    };
-    let mut all: Vec<_> = entries
-        .flatten()
-        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
-        .collect();
-    all.sort();
-    // Sorted by time, the oldest first.
-    let surplus = all.len().saturating_sub(kept);
-    for (_, path) in all.into_iter().take(surplus) {
-        let _ = std::fs::remove_file(path);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_newest_stay() {
-        let dir = tempfile::tempdir().expect("a directory");
-        for name in ["a", "b", "c"] {
-            std::fs::write(dir.path().join(name), "x").expect("written");
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-        remove_oldest(dir.path(), 1);
-        let left: Vec<_> = std::fs::read_dir(dir.path())
-            .expect("a directory")
-            .map(|entry| entry.expect("an entry").file_name())
-            .collect();
-        assert_eq!(left, ["c"]);
-    }
 }

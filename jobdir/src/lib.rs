@@ -9,6 +9,7 @@
 //! private                     is a directory its user's alone
 //! process_stat                /proc/PID/stat: does a process still run, who started it
 //! random                      tokens and ids
+//! surplus                     which of the files that are kept are too many
 //! whole_file                  a file is replaced at once, or stays as it was
 //! ```
 //!
@@ -24,6 +25,7 @@ mod orphans;
 mod private;
 pub mod process_stat;
 pub mod random;
+mod surplus;
 pub mod whole_file;
 
 pub use connect::{Connect, ConnectError, FILE_NAME, Liveness, host};

@@ -56,6 +56,12 @@ pub enum Definition<'a> {
         /// The name as the application gave it (no trailing zero); may be any bytes.
         name: &'a [u8],
     },
+    /// This rank's number for a communicator with processes that are no ranks of the job: spawned
+    /// ones, or others that it has connected to. Peers on it are not told apart.
+    Outside {
+        /// The rank's own number.
+        local: CommLocal,
+    },
 }
 
 /// The runs of a group, still encoded: for each a varint `first`, a zigzag `stride`, a varint
@@ -83,6 +89,7 @@ impl core::error::Error for DefinitionError {}
 const COMMUNICATOR: u8 = 1;
 const GROUP: u8 = 2;
 const NAME: u8 = 3;
+const OUTSIDE: u8 = 4;
 
 /// A bounded writer of definition bytes: what does not fit makes the whole definition fail.
 struct Out<'a> {
@@ -147,6 +154,10 @@ impl<'a> Definition<'a> {
                 out.id(id)?;
                 out.all(name)?;
             }
+            Definition::Outside { local } => {
+                out.number(u64::from(OUTSIDE))?;
+                out.number(u64::from(local.0))?;
+            }
         }
 
         Some(out.at)
@@ -182,12 +193,7 @@ impl<'a> Definition<'a> {
                         });
                     }
                 };
-                if at != bytes.len() {
-                    return Err(DefinitionError {
-                        offset: at,
-                        why: "bytes behind the end",
-                    });
-                }
+                is_end(bytes, at)?;
                 Definition::Communicator {
                     local,
                     id,
@@ -214,6 +220,11 @@ impl<'a> Definition<'a> {
                 id: comm_id(bytes, &mut at)?,
                 name: &bytes[at..],
             },
+            OUTSIDE => {
+                let local = CommLocal(number(bytes, &mut at)?);
+                is_end(bytes, at)?;
+                Definition::Outside { local }
+            }
             _ => {
                 return Err(DefinitionError {
                     offset: 0,
@@ -279,6 +290,16 @@ impl<'a> Runs<'a> {
             Some(run)
         })
     }
+}
+
+fn is_end(bytes: &[u8], at: usize) -> Result<(), DefinitionError> {
+    if at == bytes.len() {
+        return Ok(());
+    }
+    Err(DefinitionError {
+        offset: at,
+        why: "bytes behind the end",
+    })
 }
 
 fn number<T: TryFrom<u64>>(bytes: &[u8], at: &mut usize) -> Result<T, DefinitionError> {

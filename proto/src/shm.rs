@@ -23,7 +23,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// First bytes of the memory.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"INVIVOSH");
 /// Layout version; shim, supervisor and place of one release agree.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 /// Threads of a rank that can have a location of their own at one time. Calls of more are counted
 /// as dropped.
 pub const LOCATIONS_MAX: usize = 64;
@@ -356,6 +356,10 @@ pub struct Page {
     pub fault: Fault,
     /// The definition channel.
     pub ring: Ring,
+    /// Calls that a callback of the program has left by a jump.
+    pub left_calls: AtomicU32,
+    /// Processes that this rank, as the root of the calls, has spawned.
+    pub spawned: AtomicU32,
 }
 
 /// What stands before a packet's payload in shared memory.

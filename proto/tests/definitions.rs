@@ -77,6 +77,14 @@ proptest! {
     }
 
     #[test]
+    fn what_is_outside_comes_back(local: u32) {
+        let definition = Definition::Outside { local: CommLocal(local) };
+        let bytes = encoded(&definition);
+        prop_assert_eq!(Definition::decode(&bytes), Ok(definition));
+        prop_assert!(Definition::decode(&[&bytes[..], &[0]].concat()).is_err());
+    }
+
+    #[test]
     fn too_little_room_writes_nothing(
         id in comm_id(),
         name in prop::collection::vec(any::<u8>(), 1..50),

@@ -135,7 +135,12 @@ fn reads(message: &[u8], records: &[(&str, samples::Record)]) {
 #[test]
 fn golden_definitions_are_read() {
     for (name, definition) in samples::definitions(&samples::runs()) {
-        for version in packet::VERSION_MIN..=packet::VERSION {
+        // Outside came without a version of its own: only later programs write it.
+        let first = match definition {
+            Definition::Outside { .. } => 2,
+            _ => packet::VERSION_MIN,
+        };
+        for version in first..=packet::VERSION {
             let bytes = golden(lasting_of(version), &format!("definition-{name}"));
             assert_eq!(Definition::decode(&bytes).unwrap(), definition);
         }

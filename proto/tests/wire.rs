@@ -327,7 +327,8 @@ macro_rules! layout {
 #[test]
 fn shared_memory_is_drawn_as_it_lies() {
     layout!(Page: magic, version, packets, rank, ranks, place, pid, phase, locations, sent_packets,
-        left_packets, abort_code, library, control, status, occupants, fault, ring);
+        left_packets, abort_code, library, control, status, occupants, fault, ring, left_calls,
+        spawned);
     layout!(Library: comms, requests, shared, any_source, proc_null, request_bytes,
         thread_multiple);
     layout!(Control: gate, recording, gate_until_ns, recording_since, back_pressure, bell);

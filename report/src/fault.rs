@@ -1,8 +1,9 @@
 //! Where the thread was that ended its rank: in a few words, and as its call path.
 
 use crate::death::signal_name;
+use crate::left_out;
 use crate::timeline_pages::EndContext;
-use invivo_proto::control::fault::{Fault, FaultStep};
+use invivo_proto::control::fault::{FAULTS_MAX, Fault, FaultStep};
 use invivo_proto::control::stacks::{Frame, UnstoppedReason};
 use invivo_proto::control::tree::{Ended, RankEnded};
 use invivo_proto::ids::Rank;
@@ -190,9 +191,10 @@ pub fn paths(ended: &[RankEnded], saved: &EndContext) -> String {
         let fault = of(saved, one.rank).filter(|fault| !fault.path.is_empty())?;
         Some((one.rank, fault))
     });
+    let known: Vec<(Rank, &Fault)> = known.collect();
     let mut text = String::new();
     let mut shown_paths: Vec<(Rank, &Fault)> = Vec::new();
-    for (rank, fault) in known.take(PATHS_MAX) {
+    for &(rank, fault) in known.iter().take(PATHS_MAX) {
         let mut before = shown_paths.iter();
         if let Some((as_of, _)) = before.find(|(_, other)| other.path == fault.path) {
             text.push_str(&format!("call path of rank {rank}: as of rank {as_of}\n"));
@@ -218,7 +220,8 @@ pub fn paths(ended: &[RankEnded], saved: &EndContext) -> String {
         }
         shown_paths.push((rank, fault));
     }
-    text
+    let is_cut = saved.faults.len() >= FAULTS_MAX;
+    text + &left_out::paths(known.len(), PATHS_MAX, is_cut)
 }
 
 fn reason(why: UnstoppedReason) -> &'static str {

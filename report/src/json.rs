@@ -41,10 +41,16 @@ struct Report {
     coverage: v1::Coverage,
     /// By rank and function.
     functions: Vec<Row>,
+    /// Rows of these that there is no room for: those with the least time.
+    #[serde(skip_serializing_if = "is_zero")]
+    functions_left_out: u64,
     /// By function, all ranks together.
     totals: Vec<Row>,
     matrix: Matrix,
     ended: Vec<EndedRow>,
+    /// Ranks that ended like these, for which there is no room: the last ones.
+    #[serde(skip_serializing_if = "is_zero")]
+    ended_left_out: u64,
     /// The signal by which the job was asked to end, where it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     asked_to_end_by: Option<i32>,
@@ -119,6 +125,8 @@ struct Matrix {
     /// As told by the receivers.
     received: Vec<Cell>,
     unresolved: v1::Traffic,
+    /// On communicators with processes outside of the job.
+    outside: v1::Traffic,
 }
 
 #[derive(Serialize)]
@@ -143,6 +151,10 @@ struct EndedRow {
     /// Where the thread was that ended it.
     #[serde(skip_serializing_if = "Option::is_none")]
     fault: Option<FaultRow>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 fn seconds(ns: f64) -> f64 {
@@ -189,6 +201,10 @@ pub fn json(report: &Final, saved: &EndContext) -> String {
         job: (&report.job).into(),
         observed_seconds: seconds(report.status.observed_ns as f64),
         coverage: (&report.coverage).into(),
+        functions_left_out: report
+            .functions
+            .rank_rows_total
+            .saturating_sub(functions.len() as u64),
         functions: functions.into_iter().map(Row::from).collect(),
         totals: totals.into_iter().map(Row::from).collect(),
         matrix: Matrix {
@@ -196,8 +212,10 @@ pub fn json(report: &Final, saved: &EndContext) -> String {
             sent: cells(&report.matrix.sent),
             received: cells(&report.matrix.received),
             unresolved: report.matrix.unresolved.into(),
+            outside: report.matrix.outside.into(),
         },
         ended: ended.collect(),
+        ended_left_out: report.ended_left_out.into(),
         asked_to_end_by: saved.asked_by,
         waiting: waiting.collect(),
         analyses: convert::analyses::all(&saved.analyses),

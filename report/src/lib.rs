@@ -2,7 +2,7 @@
 //! its last seconds; and the tables that the report shares with the client's commands.
 //!
 //! ```text
-//! text json death fault               the report
+//! text json death fault left_out      the report
 //! timeline_pages timeline      pages become an observation, and that a picture and a file
 //! analyses coverage functions matrix recording status      tables and sentences about an answer
 //! table units glyphs terminal         columns, numbers with units, characters
@@ -19,6 +19,7 @@ pub mod fault;
 pub mod functions;
 pub mod glyphs;
 mod json;
+mod left_out;
 pub mod matrix;
 pub mod recording;
 pub mod status;

@@ -86,6 +86,13 @@ fn sums(matrix: &MatrixReply) -> String {
             traffic(unresolved)
         ));
     }
+    let outside = matrix.outside.unwrap_or_default();
+    if outside.messages > 0 {
+        text.push_str(&format!(
+            "in no cell, with processes outside of the job (spawned or connected): {}\n",
+            traffic(outside)
+        ));
+    }
     text
 }
 
@@ -110,6 +117,7 @@ mod tests {
             block_ranks: 1,
             cells: vec![cell(0, 1, 2048), cell(2, 0, 0)],
             unresolved: traffic(1, 7),
+            outside: traffic(2, 9),
             ..MatrixReply::default()
         };
         assert_eq!(
@@ -119,7 +127,9 @@ mod tests {
              1            .         .  .\n\
              2          0 B         .  .\n\
              sent: 2 messages with 2.00 KiB; received: 2 messages with 2.00 KiB\n\
-             in no cell, as the peer could not be told: 1 message with 7 B\n"
+             in no cell, as the peer could not be told: 1 message with 7 B\n\
+             in no cell, with processes outside of the job (spawned or connected): 2 messages with \
+             9 B\n"
         );
     }
 

@@ -1,6 +1,7 @@
 //! Sentences and tables about the ranks' states.
 
 use super::analyses;
+use super::left_out;
 use super::recording;
 use super::table::{Side, Table};
 use super::terminal;
@@ -48,11 +49,26 @@ pub fn text(status: &JobStatus) -> String {
             ]);
         }
         text.push_str(&table.text());
+        text.push_str(&left_out::ranks(ranks(status), status.named.len()));
     }
     for note in &status.notes {
         text.push_str(&format!("note: {}\n", terminal::line(note)));
     }
     text
+}
+
+/// Ranks in all states.
+fn ranks(status: &JobStatus) -> u64 {
+    let of = status.ranks.unwrap_or_default();
+    let states = [
+        of.starting,
+        of.computing,
+        of.in_mpi,
+        of.paused,
+        of.finished,
+        of.held,
+    ];
+    states.into_iter().map(u64::from).sum()
 }
 
 /// The name and version out of an MPI library's own version line, which may go on for a paragraph.
@@ -195,6 +211,8 @@ mod tests {
             "ranks: 1 computing, 1 in MPI\n\
              rank  state   function    since  calls  in MPI\n\
              \u{20}  1  in MPI  MPI_Recv  2.50 ms  1,234  1.00 s\n\
+             ... and 1 more rank from the middle of this order: invivo functions --per-rank --rows \
+             N\n\
              note: something odd\n"
         );
     }

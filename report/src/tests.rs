@@ -60,6 +60,7 @@ fn sample() -> Final {
             sent: BTreeMap::from([((0, 1), traffic)]),
             received: BTreeMap::from([((0, 1), traffic)]),
             unresolved: Traffic::default(),
+            outside: Traffic::default(),
         },
         status: JobStatus {
             states: [0, 0, 0, 0, 2, 0],
@@ -83,6 +84,7 @@ fn sample() -> Final {
             ..Coverage::default()
         },
         ended: Vec::new(),
+        ended_left_out: 0,
         hang: Box::default(),
         shut_down: false,
     }
@@ -192,6 +194,48 @@ fn a_line_is_one_line_and_names_the_dead() {
         { "rank": 1, "signal": 11, "inside": name }, { "rank": 0, "code": 3 },
         { "rank": 2, "code": 4, "inside": "an MPI call" }]);
     assert_eq!(value["ended"], expected);
+}
+
+/// Whatever the number of ranks, a report says what is not in it, and where that is.
+#[test]
+fn what_a_report_of_4096_ranks_leaves_out_is_said() {
+    let mut report = sample();
+    report.job.ranks = 4096;
+    report.functions.rank_rows = (0..4096)
+        .map(|rank| ((Rank(rank), RegionId(1)), stats(10, 1000 + u64::from(rank))))
+        .collect();
+    report.functions.rank_rows_total = 20_480;
+    report.matrix.block_ranks = 16;
+    report.ended = (0..1024)
+        .map(|rank| RankEnded {
+            rank: Rank(rank),
+            how: Ended::Signal(11),
+            inside: None,
+        })
+        .collect();
+    report.ended_left_out = 3072;
+    let page = text(&report, &EndContext::default());
+    for part in [
+        "rank 19 was killed by signal 11 (SIGSEGV), outside MPI\n\
+         ... and 4,076 more ranks ended early: the JSON report has the first 1,024 of 4,096\n",
+        "... and 20,460 rows with less time\n\
+         the JSON report has the first 4,096 of 20,480; while a job runs: invivo functions \
+         --per-rank --rows N\n",
+        "in blocks of 352 ranks; the JSON report has blocks of 16\n",
+    ] {
+        assert_eq!(page.matches(part).count(), 1, "{part:?} in\n{page}");
+    }
+    assert!(page.lines().count() < 100, "a page");
+    let line = one_line(&report, &EndContext::default());
+    assert!(
+        line.ends_with(", and 4,095 ranks ended early as well"),
+        "{line}"
+    );
+    let value: serde_json::Value =
+        serde_json::from_str(&json(&report, &EndContext::default())).expect("json");
+    assert_on_the_page("The report", &value);
+    assert_eq!(value["functions_left_out"], 20_480 - 4096);
+    assert_eq!(value["ended_left_out"], 3072);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::death;
 use crate::timeline_pages::EndContext;
 use crate::units::{counted, duration, share};
-use crate::{analyses, coverage, fault, functions, matrix, recording, status, terminal};
+use crate::{analyses, coverage, fault, functions, left_out, matrix, recording, status, terminal};
 use invivo_grpc::convert;
 use invivo_grpc::v1;
 use invivo_proto::control::analyses::Analysis;
@@ -13,6 +13,8 @@ use invivo_proto::control::tree::RankEnded;
 
 /// Rows by rank and function on the page: the worst; all of them are in the JSON report.
 const RANK_ROWS: usize = 20;
+/// Ranks that ended early on the page: the first; all that are known are in the JSON report.
+const ENDED_ROWS: usize = 20;
 
 /// One page.
 pub fn text(report: &Final, saved: &EndContext) -> String {
@@ -64,9 +66,10 @@ pub fn text(report: &Final, saved: &EndContext) -> String {
     if let Some(asked) = death::asked(saved) {
         page.push_str(&format!("{asked}\n"));
     }
-    for ended in &report.ended {
+    for ended in report.ended.iter().take(ENDED_ROWS) {
         page.push_str(&format!("{}\n", sentence(ended, saved)));
     }
+    page.push_str(&left_out::ended(report, ENDED_ROWS));
     page.push_str(&fault::paths(&report.ended, saved));
     if let Some(waiting) = death::waiting(saved) {
         page.push_str(&format!("{waiting}\n"));
@@ -91,8 +94,11 @@ pub fn text(report: &Final, saved: &EndContext) -> String {
     page.push_str(&functions::text(&rows));
     page.push_str("\nMPI functions by rank, most time first\n");
     page.push_str(&functions::by_rank(&rank_rows, RANK_ROWS, total_rows));
+    page.push_str(&left_out::rank_rows(&report.functions, RANK_ROWS));
     page.push_str("\nPoint-to-point messages, bytes sent\n");
     page.push_str(&matrix::text(&matrix_reply));
+    let in_json = report.matrix.block_ranks;
+    page.push_str(&left_out::blocks(matrix_reply.block_ranks, in_json));
     terminal::lines(&page).into_owned()
 }
 
@@ -128,10 +134,11 @@ pub fn one_line(report: &Final, saved: &EndContext) -> String {
     }
     if let Some(first) = report.ended.first() {
         line.push_str(&format!("; {}", sentence(first, saved)));
-        if report.ended.len() > 1 {
+        let others = report.ended.len() as u64 - 1 + u64::from(report.ended_left_out);
+        if others > 0 {
             line.push_str(&format!(
                 ", and {} ended early as well",
-                counted(report.ended.len() as u64 - 1, "rank")
+                counted(others, "rank")
             ));
         }
         if let Some(waiting) = death::waiting(saved) {

@@ -184,9 +184,9 @@ impl Members {
             .collect()
     }
 
-    /// What is wrong with them, as sentences for a status, as many as a status has room for.
+    /// What is wrong with them, as sentences for a status, one more than it has room for at most.
     pub fn notes(&self) -> impl Iterator<Item = String> {
-        self.0.iter().flat_map(Member::notes).take(NOTES_MAX)
+        self.0.iter().flat_map(Member::notes).take(NOTES_MAX + 1)
     }
 }
 

@@ -184,7 +184,8 @@ impl<M: Merge> Node<M> {
             )
         });
         let own = forgot.into_iter().chain(slewed);
-        own.chain(self.members.notes()).take(NOTES_MAX)
+        // One more than there is room for: then the answer says that there were more.
+        own.chain(self.members.notes()).take(NOTES_MAX + 1)
     }
 
     /// When [`Input::Tick`] is needed next, if nothing else happens before.

@@ -6,7 +6,7 @@ use crate::merge::{self, Merge, Mismatch};
 use crate::{coverage, limits, missing};
 use alloc::string::String;
 use alloc::vec::Vec;
-use invivo_proto::control::results::{Coverage, NOTES_MAX};
+use invivo_proto::control::results::Coverage;
 use invivo_proto::control::tree::{Partial, Query, Up};
 use invivo_proto::ids::{WaveId, WorldRank};
 
@@ -66,7 +66,7 @@ impl Wave {
             status.notes.extend(notes);
             status.notes.sort_unstable();
             status.notes.dedup();
-            status.notes.truncate(NOTES_MAX);
+            status.cut_notes();
         }
         Up::Partial {
             wave,

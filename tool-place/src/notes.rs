@@ -43,8 +43,8 @@ pub enum Trouble {
 pub struct Notes(BTreeMap<Trouble, (String, u64)>);
 
 const _: () = assert!(
-    (Trouble::Panic as usize) + 1 < NOTES_MAX,
-    "all kinds fit into a status, and one sentence about falling behind"
+    (Trouble::Panic as usize) + 3 < NOTES_MAX,
+    "all kinds fit into a status, two sentences of what ranks count, and one about falling behind"
 );
 
 impl Notes {

@@ -22,6 +22,7 @@ mod local_rank;
 mod local_ranks;
 mod pressure;
 mod queries;
+mod rank_counts;
 mod rest;
 mod stack_names;
 mod stack_queries;

@@ -111,6 +111,11 @@ pub const LARGE_ANSWER_BYTES_PER_SECOND_MIN: u64 = 64 * 1024;
 /// Different questions to the root without an answer: as many as it takes. Beyond, a call is
 /// refused at once with RESOURCE_EXHAUSTED instead of waiting in a queue. Equal ones count as one.
 pub const QUESTIONS_MAX: usize = 32;
+/// Of these, of all who do not come with the job's own token to steer: its owner finds room.
+pub const QUESTIONS_OF_OTHERS_MAX: usize = QUESTIONS_MAX * 3 / 4;
+/// Of these, with the token of one guest: three of them leave nothing to further ones for the
+/// moment that an answer takes.
+pub const QUESTIONS_PER_GUEST_MAX: usize = 8;
 /// Requests to the root without an answer: all questions, all commands, and as many again whose
 /// callers have given up, so that there is always room for a command.
 pub const PENDING_REQUESTS_MAX: usize = 2 * (QUESTIONS_MAX + COMMANDS_MAX);

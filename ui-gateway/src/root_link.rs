@@ -9,8 +9,10 @@ mod questions;
 mod reconnect;
 pub mod request;
 
+use crate::auth::tokens::TokenId;
 use crate::limits;
 use invivo_proto::control::link::Ask;
+use invivo_proto::control::tree::Query;
 use questions::Questions;
 use reconnect::keep_connected;
 use request::{LinkError, PendingRequest, Reply, ReplyReceiver, RootState, received, within};
@@ -46,7 +48,17 @@ impl RootLink {
         self.root.clone()
     }
 
-    /// Sends a request and waits for the answer, at most `time_max`.
+    /// Asks a question for a call with this token.
+    ///
+    /// # Errors
+    /// As [`RootLink::ask`]; and when too many of those with the token wait.
+    pub async fn ask_for(&self, token: TokenId, query: Query) -> Result<Arc<Reply>, LinkError> {
+        let send = || self.send(Ask::Query(query));
+        let answer = self.questions.join_or_ask(query, Some(token), send);
+        within(limits::QUERY_TIME_MAX, answer).await
+    }
+
+    /// Sends a request of the gateway's own and waits for the answer, at most `time_max`.
     ///
     /// # Errors
     /// The reason why there is no answer, as a sentence for the user.
@@ -54,7 +66,7 @@ impl RootLink {
         match ask {
             Ask::Query(query) => {
                 let send = || self.send(Ask::Query(query));
-                within(time_max, self.questions.join_or_ask(query, send)).await
+                within(time_max, self.questions.join_or_ask(query, None, send)).await
             }
             Ask::Job | Ask::Command { .. } => {
                 let answer = self.send(ask)?;

@@ -25,7 +25,7 @@ use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use invivo_grpc::command::CommandRequest;
 use invivo_grpc::{convert, v1};
-use invivo_proto::control::link::{Answer, Ask};
+use invivo_proto::control::link::Answer;
 use invivo_proto::control::tree::Query;
 use snapshots::{SnapshotFeed, WatchOptions};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -100,10 +100,8 @@ impl Service {
         }
     }
 
-    async fn query(&self, query: Query) -> Result<Arc<Reply>, LinkError> {
-        self.link
-            .ask(Ask::Query(query), limits::QUERY_TIME_MAX)
-            .await
+    async fn query(&self, token: TokenId, query: Query) -> Result<Arc<Reply>, LinkError> {
+        self.link.ask_for(token, query).await
     }
 
     /// Counts a question for which supervisors look into their ranks. One that comes a little too
@@ -209,9 +207,9 @@ impl v1::invivo_server::Invivo for Service {
 
     async fn status(
         &self,
-        _: Request<v1::StatusRequest>,
+        request: Request<v1::StatusRequest>,
     ) -> Result<Response<v1::StatusReply>, Status> {
-        self.answer_status().await
+        self.answer_status(caller(&request)?.token).await
     }
 
     type WatchStream = BoxStream<'static, Result<v1::Snapshot, Status>>;
@@ -265,9 +263,9 @@ impl v1::invivo_server::Invivo for Service {
 
     async fn messages(
         &self,
-        _: Request<v1::MessagesRequest>,
+        request: Request<v1::MessagesRequest>,
     ) -> Result<Response<v1::MessagesReply>, Status> {
-        self.answer_messages().await
+        self.answer_messages(caller(&request)?.token).await
     }
 
     async fn hang(
@@ -279,7 +277,8 @@ impl v1::invivo_server::Invivo for Service {
             0 => limits::HANG_OLDER_NS_DEFAULT,
             ns => ns,
         };
-        let reply = self.query(Query::Hang { older_ns }).await?;
+        let token = caller(&request)?.token;
+        let reply = self.query(token, Query::Hang { older_ns }).await?;
         let Answer::Hang(found, coverage) = &reply.answer else {
             return Err(LinkError::Mismatched.into());
         };
@@ -294,7 +293,8 @@ impl v1::invivo_server::Invivo for Service {
         request: Request<v1::StacksRequest>,
     ) -> Result<Response<v1::StacksReply>, Status> {
         self.walk(&request).await?;
-        self.answer_stacks(request.get_ref()).await
+        let token = caller(&request)?.token;
+        self.answer_stacks(request.get_ref(), token).await
     }
 
     async fn pause(
@@ -362,9 +362,10 @@ impl v1::invivo_server::Invivo for Service {
 
     async fn analyses(
         &self,
-        _: Request<v1::AnalysesRequest>,
+        request: Request<v1::AnalysesRequest>,
     ) -> Result<Response<v1::AnalysesReply>, Status> {
-        let reply = self.query(Query::Analyses).await?;
+        let token = caller(&request)?.token;
+        let reply = self.query(token, Query::Analyses).await?;
         let Answer::Analyses(status, coverage) = &reply.answer else {
             return Err(LinkError::Mismatched.into());
         };
@@ -376,9 +377,9 @@ impl v1::invivo_server::Invivo for Service {
 
     async fn buffers(
         &self,
-        _: Request<v1::BuffersRequest>,
+        request: Request<v1::BuffersRequest>,
     ) -> Result<Response<v1::BuffersReply>, Status> {
-        self.answer_buffers().await
+        self.answer_buffers(caller(&request)?.token).await
     }
 
     async fn records(
@@ -395,10 +396,11 @@ impl v1::invivo_server::Invivo for Service {
         &self,
         request: Request<v1::TimelineRequest>,
     ) -> Result<Response<Self::TimelineStream>, Status> {
+        let token = caller(&request)?.token;
         let share = self
             .answer_budget
-            .share(limits::TIMELINE_PAGE_BYTES, caller(&request)?.token)?;
-        let pages = timeline::pages(self.link.clone(), request.get_ref()).await?;
+            .share(limits::TIMELINE_PAGE_BYTES, token)?;
+        let pages = timeline::pages(self.link.clone(), token, request.get_ref()).await?;
         // The client may be slow, and the job's end does not wait for it.
         let pages = pages.take_until(Box::pin(self.ended()));
         Ok(large(pages.boxed(), share))
@@ -411,10 +413,8 @@ impl v1::invivo_server::Invivo for Service {
         request: Request<v1::AuditRequest>,
     ) -> Result<Response<Self::AuditStream>, Status> {
         let follow = request.get_ref().follow;
-        let token = caller(&request)?.token;
-        let entries = self
-            .audit_streams
-            .open(follow, token, self.closing.clone())?;
+        let (token, closing) = (caller(&request)?.token, self.closing.clone());
+        let entries = self.audit_streams.open(follow, token, closing)?;
         Ok(Response::new(entries.boxed()))
     }
 

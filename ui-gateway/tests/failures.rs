@@ -9,6 +9,7 @@ use invivo_proto::control::link::{Answer, Ask};
 use invivo_proto::control::results::JobStatus;
 use invivo_proto::control::tree::{Order, Query};
 use invivo_proto::ids::CommandId;
+use invivo_ui_gateway::auth::tokens::{Scope, TokenId};
 use invivo_ui_gateway::limits;
 use invivo_ui_gateway::root_link::RootLink;
 use invivo_ui_gateway::root_link::request::{LinkError, RootState};
@@ -239,6 +240,39 @@ async fn different_questions_are_bounded_and_commands_pass() {
     assert!(
         link.ask(STATUS, limits::QUERY_TIME_MAX).await.is_ok(),
         "the others have ended"
+    );
+}
+
+/// Of those who only look, and of one guest, questions are bounded: whoever steers is answered.
+#[tokio::test]
+async fn questions_are_bounded_by_token() {
+    let job = JobDir::new();
+    let (_root, link) = slow_link(&job, Duration::from_secs(1)).await;
+    let mut asking = tokio::task::JoinSet::new();
+    let mut ask_many = |token, first: u32| {
+        for side_max in first..first + limits::QUESTIONS_MAX as u32 {
+            let link = link.clone();
+            let question = Query::Matrix { side_max };
+            asking.spawn(async move { link.ask_for(token, question).await });
+        }
+    };
+    ask_many(TokenId::Guest(1), 1);
+    ask_many(TokenId::Own(Scope::View), 101);
+    sleep(Duration::from_millis(100)).await;
+    // Behind both, with the token to steer.
+    let owner = TokenId::Own(Scope::Control);
+    let answer = link.ask_for(owner, Query::Matrix { side_max: 201 }).await;
+    assert!(answer.is_ok(), "{answer:?}");
+    let ended = asking.join_all().await;
+    let answered = ended.iter().filter(|ended| ended.is_ok()).count();
+    assert_eq!(answered, limits::QUESTIONS_OF_OTHERS_MAX);
+    let of_guest = LinkError::BusyToken(limits::QUESTIONS_PER_GUEST_MAX);
+    let refused = ended
+        .iter()
+        .filter(|ended| **ended == Err(of_guest.clone()));
+    assert_eq!(
+        refused.count(),
+        limits::QUESTIONS_MAX - limits::QUESTIONS_PER_GUEST_MAX
     );
 }
 

@@ -4,7 +4,7 @@ use crate::shutdown::QUIET_NS;
 use invivo_proto::control::analyses::AnalysesStatus;
 use invivo_proto::control::fault::{FAULTS_MAX, RankFaulted};
 use invivo_proto::control::link::{Answer, Final, JobDescription};
-use invivo_proto::control::results::{Coverage, FunctionTable, JobStatus, Matrix, NOTES_MAX};
+use invivo_proto::control::results::{Coverage, FunctionTable, JobStatus, Matrix};
 use invivo_proto::control::tree::{Query, RankEnded};
 
 /// Deaths that the result names. A report shows the first few; more than so many die together of
@@ -51,6 +51,7 @@ impl FinalResult {
                 status: JobStatus::default(),
                 coverage: Coverage::default(),
                 ended: Vec::new(),
+                ended_left_out: 0,
                 hang: Box::default(),
                 shut_down: false,
             },
@@ -65,6 +66,8 @@ impl FinalResult {
     pub fn rank_ended(&mut self, ended: RankEnded) {
         if self.result.ended.len() < ENDED_MAX {
             self.result.ended.push(ended);
+        } else {
+            self.result.ended_left_out += 1;
         }
     }
 
@@ -104,9 +107,9 @@ impl FinalResult {
             }
             Answer::Matrix(matrix, _) => self.result.matrix = matrix,
             Answer::Status(mut status, coverage) => {
-                // Room for one more: the watchdog's line must not be the one that is cut.
-                status.notes.truncate(NOTES_MAX - 1);
-                status.notes.extend(last_words.map(str::to_owned));
+                // First: the watchdog's line must not be one of those that are cut.
+                status.notes.splice(0..0, last_words.map(str::to_owned));
+                status.cut_notes();
                 self.result.status = status;
                 if !self.has_table {
                     self.result.coverage = coverage;
@@ -141,7 +144,7 @@ impl FinalResult {
         if early {
             let note = "the end of the job was asked for: this is as it was then";
             result.status.notes.insert(0, note.to_owned());
-            result.status.notes.truncate(NOTES_MAX);
+            result.status.cut_notes();
             self.has_table = false;
         }
         result

@@ -5,7 +5,7 @@ use crate::gateway::Gateway;
 use invivo_analysis::groups::Members;
 use invivo_analysis::hang::{Surroundings, explain};
 use invivo_proto::control::link::Answer;
-use invivo_proto::control::results::{Coverage, NOTES_MAX};
+use invivo_proto::control::results::Coverage;
 use invivo_proto::control::tree::Partial;
 
 impl RootServer {
@@ -31,7 +31,7 @@ impl RootServer {
             Partial::Grid(grid) => Answer::Grid(grid, coverage),
             Partial::Status(mut status) => {
                 status.notes.extend(self.own_notes());
-                status.notes.truncate(NOTES_MAX);
+                status.cut_notes();
                 Answer::Status(status, coverage)
             }
         }

@@ -204,6 +204,35 @@ fn a_full_table_loses_names_but_no_messages() {
     );
 }
 
+/// What goes to spawned processes is in no cell, and nobody is asked for their group.
+#[test]
+fn traffic_with_processes_outside_is_told_apart() {
+    let (rank, outside, unknown) = (Rank(1), CommLocal(9), CommLocal(10));
+    let mut leaf = MatrixLeaf::default();
+    let send = |comm, bytes| Facts {
+        kind: RecordKind::Send,
+        comm,
+        peer: 0,
+        bytes_out: bytes,
+        ..Facts::default()
+    };
+    // Met before it is defined, and behind that.
+    leaf.moved(rank, &send(outside, 5));
+    leaf.learn(rank, &Definition::Outside { local: outside });
+    leaf.moved(rank, &send(outside, 7));
+    leaf.moved(rank, &send(unknown, 11));
+    let matrix = leaf.to_partial(RANKS, 4);
+    let traffic = |messages, bytes| Traffic { messages, bytes };
+    assert_eq!(
+        (matrix.outside, matrix.unresolved),
+        (traffic(2, 12), traffic(1, 11))
+    );
+    assert!(matrix.sent.is_empty() && leaf.wanted().is_empty());
+    let mut sum = matrix.clone();
+    merge(&mut sum, matrix).expect("the same blocks");
+    assert_eq!(sum.outside, traffic(4, 24));
+}
+
 #[test]
 fn the_largest_matrix_fits_into_a_message() {
     let most = Traffic {
@@ -217,6 +246,7 @@ fn the_largest_matrix_fits_into_a_message() {
         sent: cells().collect(),
         received: cells().collect(),
         unresolved: most,
+        outside: most,
     };
 
     let bytes = invivo_proto::control::encode(&matrix)

@@ -17,6 +17,7 @@ pub const EMPTY: Messages = Messages {
         limit: 0,
         cut: 0,
         missing: 0,
+        outside: 0,
     },
     transfer: moments::EMPTY,
     late_sender: moments::EMPTY,
@@ -40,6 +41,8 @@ pub enum UnmatchedReason {
     Cut,
     /// The record of the other endpoint is missing.
     Missing,
+    /// The peer may be no rank of the job.
+    Outside,
 }
 
 /// Sums over the endpoints that are counted: those that are not outside of what is recorded by
@@ -97,6 +100,7 @@ impl Counters {
                 UnmatchedReason::Limit => &mut unmatched.limit,
                 UnmatchedReason::Cut => &mut unmatched.cut,
                 UnmatchedReason::Missing => &mut unmatched.missing,
+                UnmatchedReason::Outside => &mut unmatched.outside,
             } += 1;
         }
     }
@@ -161,6 +165,7 @@ pub fn merge(into: &mut Messages, from: &Messages) {
         (&mut of.limit, more.limit),
         (&mut of.cut, more.cut),
         (&mut of.missing, more.missing),
+        (&mut of.outside, more.outside),
         (&mut into.untimed, from.untimed),
     ] {
         *into = into.saturating_add(from);

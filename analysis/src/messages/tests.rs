@@ -3,6 +3,7 @@
 
 mod job;
 mod known;
+mod outside;
 
 use super::*;
 use crate::moments;

@@ -7,7 +7,7 @@ use crate::lifecycle::{fault, supervisor};
 use crate::limits::{DEFINITIONS_POLL_US, DEFINITIONS_WAIT_NS, DRAIN_WAIT_NS};
 use crate::process;
 use crate::record::call::Call;
-use crate::record::{overflow, packet_pool, send_queue, thread_location};
+use crate::record::{left_call, overflow, packet_pool, send_queue, thread_location};
 use crate::resolve::pmpi;
 use crate::resolve::predefined::comm_self;
 use crate::track::definitions;
@@ -55,6 +55,17 @@ unsafe extern "C" fn drain_callback(_: Comm, _: c_int, _: *mut c_void, _: *mut c
     process_sets::keep_groups();
     attributes::end();
     SUCCESS
+}
+
+/// `MPI_Finalize` begins, and no callback may call it: a call of the thread that is open was left.
+pub fn beginning() {
+    // Where a tool stands between `MPI_Finalize` and `PMPI_Finalize`, the open call is the former.
+    if process::observing()
+        && FINALIZING.load(Ordering::Relaxed).is_null()
+        && let Some(here) = thread_location::known()
+    {
+        left_call::end_for_finalize(here);
+    }
 }
 
 /// Keeps the call of `MPI_Finalize`, whose record is the rank's last.

@@ -8,10 +8,10 @@
 //! Everything here is compiled into every wrapper. What a call is about stays in registers: a call
 //! must be handed to no function that is not inlined.
 
-use super::gate;
 use super::location::Here;
-use super::overflow;
+use super::stack_bounds::stack_pointer;
 use super::thread_location::current;
+use super::{gate, left_call, overflow};
 use crate::clock::ticks;
 use crate::limits::SAMPLED_CALLS;
 use crate::process;
@@ -49,13 +49,15 @@ impl Call {
         if !process::observing() {
             return None;
         }
-        let mut location = current().or_else(overflow::enter)?;
+        let mut location = current().or_else(|| overflow::enter(stack_pointer()))?;
         // A tool behind us, MPI itself, or a callback: the outermost call is the one that counts.
-        if location.depth != 0 {
+        if location.open_at != 0 && !left_call::is_left(location, stack_pointer()) {
             return None;
         }
-        location.depth = 1;
         let status = location.status;
+        location.open();
+        // That was of the last call: until the library is called, nobody knows who returns where.
+        status.stack.store(0, Ordering::Relaxed);
         status.inside.store(inside::MPI, Ordering::Relaxed);
         // The processor may still load the gate before the store is seen by others; a commander
         // that closes the gate issues a membarrier in between, so only the compiler must be kept
@@ -85,7 +87,7 @@ impl Call {
     /// already.
     pub fn initialised(region: u16, begin: u64) -> Option<Call> {
         let mut location = current()?;
-        location.depth = 1;
+        location.open_at = left_call::NEVER;
         // The page names this call already, and goes on to do so where it is not recorded.
         let is_recorded = location.settle_initialised();
         Some(Call::new(
@@ -194,7 +196,7 @@ impl Call {
         }
         // Behind the gate: a signal handler that calls MPI while the thread is held makes an inner
         // call.
-        location.depth = 0;
+        location.open_at = 0;
     }
 
     /// Writes the record, if there is to be one.

@@ -5,11 +5,13 @@
 
 use super::open_packet::OpenPacket;
 use super::scratch::Scratch;
+use super::stack_bounds::StackBounds;
 use crate::clock::ticks;
 use crate::family::{Request, Status as MpiStatus, THREAD_SERIALIZED};
 use crate::limits::{LOCATIONS, OVERFLOW_FIRST_REQUEST, POLLED_CALLS};
 use crate::process;
 use crate::track::datatype_sizes::DatatypeSizes;
+use core::mem::offset_of;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -41,8 +43,9 @@ pub struct Location {
     /// Gate and recording as calls find them when there is nothing to do about them: see
     /// `settle.rs`.
     pub settled_for: u64,
-    /// Calls of ours that the thread is in: 0 or 1; inner calls are not looked at.
-    pub depth: u32,
+    /// Where the wrapper's frame lies of the call that the thread is in; 0 while it is in none.
+    /// Inner calls are not looked at.
+    pub open_at: usize,
     /// Calls to the next poll.
     pub until_poll: u32,
     pub packet: OpenPacket,
@@ -70,6 +73,8 @@ pub struct Location {
     pub own: u64,
     /// The kernel's id of the thread.
     pub tid: i32,
+    /// Where the thread's stack lies, once somebody has asked.
+    pub stack: StackBounds,
     /// The communicator that was made last inside the present call, as a number; 0 for none.
     pub made_inside: u64,
 }
@@ -116,6 +121,22 @@ impl Here {
     pub fn pointer(self) -> *mut Location {
         self.0.as_ptr()
     }
+
+    /// Notes that the thread is in a call, whose wrapper's frame is the caller's.
+    #[inline(always)]
+    pub fn open(self) {
+        // In one store, as the number 1 would be: who left a call without its leave is found by
+        // where its frame was (`left_call.rs`).
+        // SAFETY: writes a register into a field of the location, which only this thread uses.
+        unsafe {
+            core::arch::asm!(
+                "mov [{location} + {open_at}], rsp",
+                location = in(reg) self.0.as_ptr(),
+                open_at = const offset_of!(Location, open_at),
+                options(nostack, preserves_flags),
+            );
+        }
+    }
 }
 
 /// Adds to a counter that only this thread writes, without the cost of an atomic addition.
@@ -139,7 +160,8 @@ impl Location {
             index,
             occupant: 0,
             tid,
-            depth: 0,
+            open_at: 0,
+            stack: StackBounds::UNKNOWN,
             is_overflow: false,
             is_sampled: false,
             own: 0,

@@ -6,7 +6,9 @@
 //! Each borrows a location without packets and without a status page of its own, and gives it back
 //! when it ends. Where a location becomes free meanwhile, its next call takes that.
 
+use super::left_call;
 use super::location::{Here, Location};
+use super::stack_bounds::StackBounds;
 use crate::process;
 use crate::spin_lock::SpinLock;
 use core::cell::Cell;
@@ -25,8 +27,9 @@ impl Drop for Borrowed {
         let Some(mut here) = self.0.take() else {
             return;
         };
-        if here.depth != 0 {
-            here.depth = 0;
+        here.stack = StackBounds::UNKNOWN;
+        if here.open_at != 0 {
+            here.open_at = 0;
             out_of_mpi();
         }
         FREE.with(|free| free.push(here));
@@ -62,14 +65,18 @@ fn borrowed() -> Option<Here> {
     BORROWED.try_with(keep).ok()
 }
 
-/// The location with which a call begins; nothing for an inner call.
+/// The location with which a call begins whose wrapper's frame is at `now`; nothing for an inner
+/// call.
 #[cold]
 #[inline(never)]
-pub fn enter() -> Option<Here> {
+pub fn enter(now: usize) -> Option<Here> {
     let (page, shared) = pages()?;
     let here = borrowed();
-    if here.is_some_and(|here| here.depth != 0) {
-        return None;
+    if let Some(here) = here.filter(|here| here.open_at != 0) {
+        if !left_call::is_left(here, now) {
+            return None;
+        }
+        out_of_mpi();
     }
     // Counted like a call with a location whose record was dropped, so that the sums agree.
     if recording::is_on(page.control.recording.load(Ordering::Relaxed)) {
@@ -91,7 +98,7 @@ pub fn inside() -> Option<Here> {
 
 /// Whether the calling thread is in a call that it began without a location of its own.
 pub fn is_inside() -> bool {
-    let inside = |own: &Borrowed| own.0.get().is_some_and(|here| here.depth != 0);
+    let inside = |own: &Borrowed| own.0.get().is_some_and(|here| here.open_at != 0);
     BORROWED.try_with(inside).unwrap_or(false)
 }
 
@@ -114,9 +121,9 @@ pub fn out_of_mpi() {
 /// Counts the calling thread out of MPI, if it was counted: `MPI_Finalize` has returned to it.
 pub fn finalized() {
     let leave = |own: &Borrowed| {
-        let inside = own.0.get().filter(|here| here.depth != 0);
+        let inside = own.0.get().filter(|here| here.open_at != 0);
         if let Some(mut here) = inside {
-            here.depth = 0;
+            here.open_at = 0;
             out_of_mpi();
         }
     };

@@ -1,17 +1,14 @@
 //! Gives each thread its location at its first call, and parks it when the thread ends.
 
 use super::location::{Here, Location};
-use super::{overflow, packet_pool, parked, thread_pointer};
-use crate::clock::ticks;
+use super::stack_bounds::StackBounds;
+use super::{left_call, overflow, packet_pool, parked, thread_pointer};
 use crate::limits::LOCATIONS;
 use crate::process;
 use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU32, Ordering};
-use invivo_proto::ids::{CommLocal, RegionId};
-use invivo_proto::mpi::peer;
-use invivo_proto::record::{RecordKind, Words};
-use invivo_proto::shm::{Page, inside};
+use invivo_proto::shm::Page;
 
 /// The key of POSIX whose value each thread's location is, and whose destructor sees threads end;
 /// none where the program has used all of them up: locations are for life then.
@@ -25,6 +22,7 @@ const NO_KEY: u32 = u32::MAX;
 /// Prepares, once, to see threads end.
 pub fn start() {
     parked::start();
+    left_call::start();
     let mut key = NO_KEY;
     // SAFETY: `ended` takes what `keep` gives, and is there as long as the process: libraries that
     // are preloaded are never unloaded.
@@ -103,6 +101,7 @@ fn new(page: &'static Page, tid: i32) -> *mut Location {
 fn occupy(mut here: Here, page: &Page, tid: i32) -> *mut Location {
     here.occupant = here.occupant.wrapping_add(1);
     here.tid = tid;
+    here.stack = StackBounds::UNKNOWN;
     if let Some(occupant) = page.occupants.get(usize::from(here.index)) {
         occupant.store(here.occupant, Ordering::Relaxed);
     }
@@ -125,8 +124,9 @@ unsafe extern "C" fn ended(location: *mut c_void) {
     let Some(mut here) = (unsafe { Here::of(location.cast()) }) else {
         return;
     };
-    if here.depth != 0 {
-        end_call(&mut here);
+    // It was cancelled in a call, or left it by a jump: the call ends with the thread.
+    if here.open_at != 0 {
+        left_call::end_call(here);
     }
     // The first thread's page tells how the rank is: it is nobody else's.
     if here.index == 0 {
@@ -134,25 +134,4 @@ unsafe extern "C" fn ended(location: *mut c_void) {
     }
     thread_pointer::set(null_mut());
     parked::park(here);
-}
-
-/// The thread was cancelled in a call, or left it by a jump: the call ends with the thread.
-fn end_call(here: &mut Here) {
-    let status = here.status;
-    let begin = status.entered_at.load(Ordering::Relaxed);
-    let region = RegionId(status.region.load(Ordering::Relaxed) as u16);
-    // Region 0 is of a call that is not recorded. And where records are behind the begin, that of
-    // the call is written already.
-    if region.0 != 0 && here.encoder.time() <= begin {
-        let facts = Words {
-            head: Words::head(RecordKind::Plain, region, CommLocal::NONE),
-            message: Words::message(peer::NONE, 0),
-            bytes_out: 0,
-            bytes_in: 0,
-        };
-        here.record(RecordKind::Plain, facts, (begin, ticks()), 0, 0);
-    }
-    here.depth = 0;
-    here.is_sampled = false;
-    status.inside.store(inside::APPLICATION, Ordering::Release);
 }

@@ -15,7 +15,7 @@ use crate::limits::NAME_BYTES_MAX;
 use crate::process;
 use crate::resolve::pmpi;
 use crate::resolve::predefined::{comm_null, comm_self, op_max, type_u64};
-use core::ffi::c_void;
+use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
 use invivo_proto::definition::Definition;
 use invivo_proto::ids::{CommId, CommLocal, Rank};
@@ -98,8 +98,7 @@ pub fn made(parent: Comm, comm: Comm) {
         return;
     }
     let Some(parent) = parent.filter(|parent| !parent.foreign) else {
-        communicators::register(comm, true);
-        return;
+        return outside(&communicators::register(comm, true));
     };
     let known = communicators::register(comm, false);
     if parent.inter || known.inter {
@@ -124,8 +123,7 @@ pub fn duplicated(parent: Comm, comm: Comm) {
     let leader = id(&parent).map(|id| id.leader);
     match id_of_made(&parent, leader) {
         Some(id) if !known.inter => learned(comm, &known, id, None),
-        _ if !known.foreign => learn_together(comm, known),
-        _ => {}
+        _ => learn_together(comm, known),
     }
 }
 
@@ -138,6 +136,9 @@ pub fn announced(parent_comm: Comm, comm: Comm) {
     let Some((parent, known)) = register_duplicate(parent_comm, comm) else {
         return;
     };
+    if known.foreign {
+        return outside(&known);
+    }
     let leader = id(&parent).map(|id| id.leader);
     if let Some(id) = id_of_made(&parent, leader).filter(|_| !known.inter) {
         // MPI may be asked for the parent's group only: it is the same.
@@ -173,12 +174,15 @@ pub fn made_of_group(comm: Comm) {
 /// Learns the id of a new communicator all of whose members are here, if none is in another world.
 fn learn_together(comm: Comm, known: Known) {
     if known.foreign {
-        return;
+        return outside(&known);
     }
     if known.inter {
         match groups::remote_is_ours(comm) {
             true => learn_inter(comm, &known),
-            false => communicators::set_foreign(comm),
+            false => {
+                communicators::set_foreign(comm);
+                outside(&known);
+            }
         }
         return;
     }
@@ -251,7 +255,27 @@ fn learned_with(members: Comm, comm: Comm, known: &Known, id: CommId, remote: Op
 #[cold]
 pub fn made_foreign(comm: Comm) {
     if comm != comm_null() {
-        communicators::register(comm, true);
+        outside(&communicators::register(comm, true));
+    }
+}
+
+/// Defines that peers on a communicator may be no ranks of the job.
+fn outside(known: &Known) {
+    define(&Definition::Outside {
+        local: CommLocal(known.local),
+    });
+}
+
+/// Counts the processes that a call with this root on `parent` has spawned, on the root alone.
+#[cold]
+pub fn spawned(root: c_int, parent: Comm, children: Comm) {
+    if children != comm_null()
+        && communicators::of(parent, |known| known.rank) == root
+        && let Some(page) = process::page()
+    {
+        // Those that there are: of a call that does with fewer than it has asked for.
+        let count = communicators::of(children, |known| known.peers);
+        page.spawned.fetch_add(count, Ordering::Relaxed);
     }
 }
 

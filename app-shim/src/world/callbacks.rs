@@ -11,6 +11,8 @@
 //! that is registered again gets the same entry, so that entries are as many as the program has
 //! functions; when all are taken, the next function is registered as it is.
 
+#[cfg(target_arch = "x86_64")]
+use super::callback_time;
 use super::worlds::{Worlds, worlds};
 use crate::family::{Comm, FIRST_ADDRESS_OF_A_FUNCTION, RawHandle};
 use crate::limits::{CALLBACK_ENTRIES as ENTRIES, RECENT_KEYVALS as RECENT};
@@ -173,6 +175,7 @@ mod entries {
     }
 
     extern "C" fn onward(inside: usize, first: usize) -> Onward {
+        callback_time::note();
         let number = number_of(inside).unwrap_or(0);
         let passing = PASSINGS[number].load(Ordering::Relaxed);
         let first = match worlds() {

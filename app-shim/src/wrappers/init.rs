@@ -54,6 +54,7 @@ special!(
 
 special!(MPI_Finalize, PMPI_Finalize, (), |real| {
     const NUMBER: u16 = number_of(c"MPI_Finalize");
+    finalize::beginning();
     if let Some(call) = Call::enter(NUMBER) {
         finalize::finalizing(call);
     }

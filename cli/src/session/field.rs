@@ -118,7 +118,7 @@ const fn buffers(name: &'static str, unit: Unit, get: fn(&BuffersReply) -> f64) 
 }
 
 /// All fields.
-pub const FIELDS: [Field; 47] = [
+pub const FIELDS: [Field; 48] = [
     status("ranks", Unit::Count, |coverage, _, _| coverage.ranks.into()),
     status("reporting", Unit::Count, |coverage, _, _| {
         coverage.ranks_reporting.into()
@@ -191,6 +191,9 @@ pub const FIELDS: [Field; 47] = [
     matrix("received", Unit::Bytes, |cells| cells.received.bytes as f64),
     matrix("unresolved", Unit::Count, |cells| {
         cells.unresolved.messages as f64
+    }),
+    matrix("outside", Unit::Count, |cells| {
+        cells.outside.messages as f64
     }),
     matrix("block-ranks", Unit::Count, |cells| cells.block_ranks.into()),
     buffers("bins", Unit::Count, |buffers| buffers.bins as f64),

@@ -98,6 +98,8 @@ pub struct Cells {
     pub received: Traffic,
     /// In no cell.
     pub unresolved: Traffic,
+    /// With processes outside of the job, in no cell either.
+    pub outside: Traffic,
     /// Ranks per block.
     pub block_ranks: u32,
 }
@@ -117,6 +119,7 @@ pub fn cells(matrix: &MatrixReply, part: &Part) -> Result<Cells, String> {
     let is = |wanted: Option<u32>, rank| wanted.is_none_or(|wanted| wanted == rank);
     let mut sum = Cells {
         unresolved: matrix.unresolved.unwrap_or_default(),
+        outside: matrix.outside.unwrap_or_default(),
         block_ranks: matrix.block_ranks,
         ..Cells::default()
     };

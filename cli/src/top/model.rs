@@ -6,6 +6,7 @@ use super::history::History;
 use super::keys::Key;
 use crate::steer::nanoseconds;
 use invivo_grpc::v1::{CommandReply, GridReply, HelloReply, MatrixReply, RankCounts, Snapshot};
+use invivo_proto::control::analyses::{Analysis, AnalysisSet};
 use invivo_proto::control::order::Order;
 use invivo_report::analyses;
 use std::time::Duration;
@@ -377,6 +378,23 @@ impl Model {
             'W' => Order::Window {
                 length_ns: nanoseconds(self.settings.window),
             },
+            // That of the page, and the one without a page from all others.
+            'A' => {
+                let analysis = match self.page {
+                    Page::Functions => Analysis::Functions,
+                    Page::Matrix => Analysis::Matrix,
+                    Page::Time => Analysis::Grid,
+                    Page::Overview | Page::Ranks | Page::Buffers => Analysis::Messages,
+                };
+                let all = status.map_or(&[][..], |status| &status.analyses);
+                let is_on = all
+                    .iter()
+                    .any(|one| one.name == analysis.name() && one.on > 0);
+                Order::Analyses {
+                    these: AnalysisSet::of(analysis),
+                    on: !is_on,
+                }
+            }
             _ => return None,
         })
     }

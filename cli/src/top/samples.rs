@@ -25,8 +25,8 @@ pub fn model(events: &[Event]) -> Model {
 
 /// Who the gateway is.
 pub fn hello(scope: &str) -> HelloReply {
-    let words =
-        "status watch functions matrix pause resume hold reset record record-window shutdown audit";
+    let words = "status watch functions matrix pause resume hold reset record record-window \
+                 shutdown audit analyses";
     HelloReply {
         gateway_version: "0.1.0".into(),
         capabilities: words.split(' ').map(str::to_owned).collect(),
@@ -157,6 +157,7 @@ pub fn matrix(side: u32, block_ranks: u32) -> MatrixReply {
             messages: 2,
             bytes: 9,
         }),
+        outside: None,
     }
 }
 

@@ -41,6 +41,7 @@ fn unmatched(of: &Unmatched) -> String {
         (of.limit, "queue full"),
         (of.cut, "across a cut"),
         (of.missing, "record of the other half missing"),
+        (of.outside, "with processes outside of the job"),
     ];
     let reasons = reasons.iter().filter(|(halves, _)| *halves > 0);
     let reasons: Vec<String> = reasons

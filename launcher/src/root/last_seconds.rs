@@ -131,6 +131,7 @@ mod tests {
                 how: Ended::Signal(9),
                 inside: None,
             }],
+            ended_left_out: 0,
             hang: Box::default(),
             shut_down: false,
         }

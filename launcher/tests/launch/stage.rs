@@ -149,6 +149,7 @@ impl Stage {
             status: Default::default(),
             coverage: Default::default(),
             ended: Vec::new(),
+            ended_left_out: 0,
             hang: Box::default(),
             shut_down,
         };

@@ -285,6 +285,7 @@ pub fn matrix_reply(
         block_ranks: given_ranks.saturating_mul(folded),
         cells: cells.into_iter().map(cell).collect(),
         unresolved: Some(matrix.unresolved.into()),
+        outside: Some(matrix.outside.into()),
     }
 }
 
@@ -324,6 +325,7 @@ pub fn messages_reply(messages: &Messages, coverage: v1::Coverage) -> v1::Messag
             limit: messages.unmatched.limit,
             cut: messages.unmatched.cut,
             missing: messages.unmatched.missing,
+            outside: messages.unmatched.outside,
         }),
         transfer: Some((&messages.transfer).into()),
         late_sender: Some((&messages.late_sender).into()),

@@ -141,6 +141,8 @@ pub struct Final {
     pub coverage: Coverage,
     /// Ranks that ended otherwise than through `MPI_Finalize`.
     pub ended: Vec<RankEnded>,
+    /// How many more of them there were.
+    pub ended_left_out: u32,
     /// What the others waited for when a rank had died; nothing where none did.
     pub hang: Box<Hang>,
     /// The measurement was shut down before the job ended: the result is as it was then.

@@ -108,6 +108,8 @@ pub struct Matrix {
     pub received: BTreeMap<(u32, u32), Traffic>,
     /// Traffic whose peer could not be resolved (no definition): never hidden in another cell.
     pub unresolved: Traffic,
+    /// Traffic on communicators with processes that are no ranks of the job.
+    pub outside: Traffic,
 }
 
 /// Point-to-point messages, each counted where its receiver is, once send and receive have been put
@@ -147,6 +149,8 @@ pub struct Unmatched {
     /// The record of the other half is missing: the receive ended before its send could have begun,
     /// or records of the receiver were dropped.
     pub missing: u64,
+    /// The peer is no rank of the job, or may be none.
+    pub outside: u64,
 }
 
 /// Members of a communicator: pieces by the communicator rank that they begin at.
@@ -292,7 +296,22 @@ pub struct JobStatus {
 /// Ranks that a status names, so that its size does not grow with the job.
 pub const RANKS_NAMED_MAX: usize = 32;
 /// Notes that a status carries.
-pub const NOTES_MAX: usize = 16;
+pub const NOTES_MAX: usize = 20;
+/// The last note of a status that has no room for all of them.
+pub const MORE_NOTES: &str = "there were more notes than these";
+
+impl JobStatus {
+    /// Leaves out the last notes where there are too many, and says so in the last one.
+    pub fn cut_notes(&mut self) {
+        let before = self.notes.len();
+        self.notes.retain(|note| note != MORE_NOTES);
+        let is_cut = self.notes.len() < before || before > NOTES_MAX;
+        if is_cut {
+            self.notes.truncate(NOTES_MAX - 1);
+            self.notes.push(MORE_NOTES.into());
+        }
+    }
+}
 
 /// A pause in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]

@@ -364,6 +364,7 @@ fn result() -> Final {
         status: status(),
         coverage: coverage(),
         ended: vec![ended()],
+        ended_left_out: 3,
         hang: Box::default(),
         shut_down: false,
     }

@@ -251,6 +251,12 @@ pub fn definitions<'a>(runs: &'a [u8]) -> Vec<(&'static str, Definition<'a>)> {
                 name: b"halo exchange",
             },
         ),
+        (
+            "outside",
+            Definition::Outside {
+                local: CommLocal(5),
+            },
+        ),
     ]
 }
 

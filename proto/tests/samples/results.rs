@@ -49,6 +49,10 @@ pub fn matrix() -> Matrix {
             messages: 1,
             bytes: 8,
         },
+        outside: Traffic {
+            messages: 2,
+            bytes: 16,
+        },
     }
 }
 
@@ -62,6 +66,7 @@ pub fn of_messages() -> Messages {
             limit: 2,
             cut: 3,
             missing: 4,
+            outside: 5,
         },
         transfer: moments(),
         late_sender: moments(),

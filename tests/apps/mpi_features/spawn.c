@@ -1,11 +1,15 @@
 /* Starts two processes while it runs, and one more of another program.
  *
  * They send to their parents what they see. Children print nothing, because launchers treat their
- * output in different ways. */
+ * output in different ways. `spawn wait` leaves LOG_DIR/RANK.spawned behind that, and waits for
+ * LOG_DIR/go. */
+#include "flag_file.h"
+
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { SEES = 5 };
 
@@ -63,6 +67,19 @@ static void with(MPI_Comm children, int me)
     MPI_Comm_disconnect(&children);
 }
 
+static void wait_for_go(int me)
+{
+    char note[4096];
+    const char *logs = getenv("LOG_DIR");
+    snprintf(note, sizeof note, "%s/%d.spawned", logs ? logs : ".", me);
+    FILE *file = fopen(note, "w");
+    if (!file)
+        exit(70);
+    fclose(file);
+    while (!flag_is_set("go"))
+        usleep(5000);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -97,6 +114,8 @@ int main(int argc, char **argv)
                             MPI_ERRCODES_IGNORE);
     with(children, me);
     MPI_Barrier(MPI_COMM_WORLD);
+    if (argc > 1 && strcmp(argv[1], "wait") == 0)
+        wait_for_go(me);
     MPI_Finalize();
     return 0;
 }

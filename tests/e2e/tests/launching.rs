@@ -8,6 +8,7 @@ use invivo_e2e::mpi::Family;
 use invivo_e2e::programs::{Conversation, program, with_mpi_inside};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::time::Duration;
 
 const RANKS: u32 = 2;
 /// The standard input of the jobs.
@@ -182,6 +183,52 @@ fn several_programs_are_one_job() {
             .map(|environment| environment["argument 1"].clone())
             .collect();
         assert_eq!(programs, [": one", ": other", ": other"], "{family:?}");
+    }
+}
+
+/// Of several programs in one line, the one that cannot be started is named, once, with the reason,
+/// by `invivo run` and by hand. Open MPI ends the job with that rank's status; Hydra leaves the
+/// other program waiting for it, also without Invivo.
+#[test]
+fn the_program_that_cannot_be_started_is_named() {
+    let missing = OsString::from("/nonexistent/other");
+    for family in Family::ALL {
+        let one = program(family, "rank_environment", ["one"]);
+        let run = Job::run_by_invivo(family, 1, &one).and(2, std::slice::from_ref(&missing));
+        let exec = |program: &[OsString]| -> Vec<OsString> {
+            let invivo = invivo_e2e::paths::invivo().into();
+            let words = [invivo, "exec".into(), "--no-config".into(), "--".into()];
+            words.into_iter().chain(program.iter().cloned()).collect()
+        };
+        // Two ranks of the second program, and the tool process behind them.
+        let second = exec(std::slice::from_ref(&missing));
+        let by_hand = Job::bare(family, 1, &exec(&one)).and(3, &second);
+        for (what, job) in [("invivo run", run), ("by hand", by_hand)] {
+            let is_named =
+                |line: &&String| line.contains("cannot start /nonexistent/other: no such program");
+            let lines = match family.is_open_mpi() {
+                true => {
+                    let ended = job.run();
+                    assert_eq!(ended.code(), 127, "{family:?}, {what}");
+                    ended.our_lines()
+                }
+                false => {
+                    let mut running = job.start();
+                    running.until("the program is named", |running| {
+                        running.our_lines().iter().find(is_named).map(drop)
+                    });
+                    // Whoever would name it again does so now.
+                    std::thread::sleep(Duration::from_secs(1));
+                    running.our_lines()
+                }
+            };
+            let named = lines.iter().filter(is_named);
+            assert_eq!(named.count(), 1, "{family:?}, {what}: {lines:?}");
+            assert!(
+                !lines.iter().any(|line| line.contains("rank_environment")),
+                "{family:?}, {what}: {lines:?}"
+            );
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! and make the calls that an independent counter counts, with Invivo and without.
 
 use invivo_e2e::checks;
+use invivo_e2e::clients::number;
 use invivo_e2e::feature_table::{FEATURES, Support, markdown};
 use invivo_e2e::job::Ended;
 use invivo_e2e::job::Job;
@@ -17,6 +18,7 @@ use invivo_e2e::results::report::Report;
 use invivo_e2e::tested_functions;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::time::{Duration, Instant};
 
 /// Enough for two groups of different sizes; few, because MPICH spins while it waits.
 const RANKS: u32 = 3;
@@ -220,23 +222,68 @@ fn calls_past_the_counter() -> Calls {
 }
 
 /// Processes that a program spawns run as without Invivo, have nothing of it in their environment,
-/// and are no part of the report.
+/// and are no part of the report, which says how many there are, and what was sent between them and
+/// the ranks.
 #[test]
 fn spawned_processes_are_not_observed() {
-    for family in Family::ALL {
-        let bare = compare(
-            family,
-            &command(FeatureProgram::Single("spawn"), family, []),
-            &[],
-        );
-
+    for family in [Family::Ompi, Family::Mpich, Family::Mpich5] {
+        let program = command(FeatureProgram::Single("spawn"), family, []);
+        let (bare, report) = compare_but_for(family, &program, &[], &[]);
         let works = bare.stdout()[0].contains("2 children");
         assert_eq!(
             works,
             support(family, "spawn") == Support::Same,
             "{family:?}"
         );
+        // Two at a time, twice, each of which sends five numbers to rank 0.
+        let (processes, messages) = if works { (4, 4) } else { (0, 0) };
+        let outside = report.matrix.outside;
+        assert_eq!(
+            (outside.messages, outside.bytes),
+            (messages, 20 * messages),
+            "{family:?}"
+        );
+        assert_eq!(report.matrix.unresolved.messages, 0, "{family:?}");
+        let said = format!("{processes} processes were spawned by rank 0 and run unobserved");
+        let is_said = report.notes.contains(&said);
+        assert_eq!(is_said, works, "{family:?}: {:?}", report.notes);
     }
+}
+
+/// Endpoints of messages with spawned processes wait for nobody, and live answers say what they
+/// are.
+#[test]
+fn messages_with_spawned_processes_are_counted_apart() {
+    let family = Family::Ompi;
+    let program = command(FeatureProgram::Single("spawn"), family, ["wait"]);
+    let mut running = Job::observed(family, RANKS, &program)
+        .options(["--analyses", "functions,matrix,messages"])
+        .start();
+    running.wait_for_answers();
+    running.wait_for_notes("spawned");
+    let client = running.client();
+    // Live answers lag behind the calls.
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let messages = loop {
+        let messages = client.json(&["messages"]);
+        let is_all = number(&messages, "/coverage/ledger/in_flight") == 0;
+        if is_all || Instant::now() > deadline {
+            break messages;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    let of = |reason: &str| number(&messages, &format!("/unmatched/{reason}"));
+    assert_eq!((of("outside"), of("unresolved")), (4, 0), "{messages}");
+    let matrix = client.json(&["matrix"]);
+    assert_eq!(number(&matrix, "/outside/messages"), 4, "{matrix}");
+    let status = client.json(&["status"]).to_string();
+    assert!(
+        status.contains("4 processes were spawned by rank 0"),
+        "{status}"
+    );
+    running.tell("go");
+    let ended = running.end();
+    assert_eq!(ended.code(), 0);
 }
 
 /// Two halves of a program that connect to each other as different jobs do.

@@ -3,7 +3,7 @@
 use super::commands::Commands;
 use super::local_rank::Life;
 use super::local_ranks::LocalRanks;
-use super::pressure;
+use super::{pressure, rank_counts};
 use crate::time_point::{Now, TimePoint};
 use invivo_proto::control::buffers::{Buffers, Cursor, Records};
 use invivo_proto::control::results::JobStatus;
@@ -17,6 +17,7 @@ pub fn status(now: Now, clock: &JobClock, commands: &Commands, local: &LocalRank
     let seen = seen.count() as u32;
     let time_point = local.time_point(now, clock);
     let mut notes = local.feed.notes.sentences();
+    notes.extend(rank_counts::notes(local));
     notes.extend(pressure::note(now, local));
     let mut status = JobStatus {
         recording: commands

@@ -33,6 +33,11 @@ pub enum LinkError {
         "{0} questions to the root wait for an answer already; ask again when some are answered"
     )]
     Busy(usize),
+    #[error(
+        "{0} questions with this token, or with others that may not steer, wait for an answer \
+         already; ask again when some are answered"
+    )]
+    BusyToken(usize),
     /// The root's own sentence.
     #[error("{0}")]
     Refused(String),
@@ -49,7 +54,7 @@ impl From<LinkError> for Status {
         match error {
             LinkError::Disconnected(_) => Status::unavailable(sentence),
             LinkError::TimedOut(_) => Status::deadline_exceeded(sentence),
-            LinkError::Busy(_) => Status::resource_exhausted(sentence),
+            LinkError::Busy(_) | LinkError::BusyToken(_) => Status::resource_exhausted(sentence),
             LinkError::Refused(_) => Status::failed_precondition(sentence),
             LinkError::Mismatched => Status::internal(sentence),
         }

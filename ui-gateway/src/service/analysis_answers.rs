@@ -16,10 +16,12 @@ impl Service {
     /// lie closer together.
     async fn query_analysis(
         &self,
+        token: TokenId,
         query: Query,
         analysis: Analysis,
     ) -> Result<(Arc<Reply>, v1::AnalysisStatus), LinkError> {
-        let (reply, switches) = tokio::try_join!(self.query(query), self.query(Query::Analyses))?;
+        let (reply, switches) =
+            tokio::try_join!(self.query(token, query), self.query(token, Query::Analyses))?;
         let Answer::Analyses(status, _) = &switches.answer else {
             return Err(LinkError::Mismatched);
         };
@@ -27,9 +29,14 @@ impl Service {
     }
 
     /// The state of the ranks, and which analyses are on.
-    pub(super) async fn answer_status(&self) -> Result<Response<v1::StatusReply>, Status> {
-        let (reply, switches) =
-            tokio::try_join!(self.query(Query::Status), self.query(Query::Analyses))?;
+    pub(super) async fn answer_status(
+        &self,
+        token: TokenId,
+    ) -> Result<Response<v1::StatusReply>, Status> {
+        let (reply, switches) = tokio::try_join!(
+            self.query(token, Query::Status),
+            self.query(token, Query::Analyses)
+        )?;
         let (Answer::Status(status, coverage), Answer::Analyses(analyses, _)) =
             (&reply.answer, &switches.answer)
         else {
@@ -63,7 +70,9 @@ impl Service {
             .answer_budget
             .share(rank_rows_max as usize * limits::RANK_ROW_BYTES, token)?;
         let query = Query::Functions { rank_rows_max };
-        let (reply, analysis) = self.query_analysis(query, Analysis::Functions).await?;
+        let (reply, analysis) = self
+            .query_analysis(token, query, Analysis::Functions)
+            .await?;
         let Answer::Functions(table, coverage) = &reply.answer else {
             return Err(LinkError::Mismatched.into());
         };
@@ -95,7 +104,7 @@ impl Service {
             .answer_budget
             .share(cells * limits::MATRIX_CELL_BYTES, token)?;
         let query = Query::Matrix { side_max };
-        let (reply, analysis) = self.query_analysis(query, Analysis::Matrix).await?;
+        let (reply, analysis) = self.query_analysis(token, query, Analysis::Matrix).await?;
         let Answer::Matrix(matrix, coverage) = &reply.answer else {
             return Err(LinkError::Mismatched.into());
         };
@@ -128,14 +137,14 @@ impl Service {
             .answer_budget
             .share(cells * limits::GRID_CELL_BYTES, token)?;
         // The interval is said in the time that the root's clock shows.
-        let now = self.query(Query::Status).await?;
+        let now = self.query(token, Query::Status).await?;
         let Answer::Status(status, _) = &now.answer else {
             return Err(LinkError::Mismatched.into());
         };
         let query = convert::grid::query(asked, status, (columns_max, rows_max))
             .map_err(Status::invalid_argument)?;
         let (reply, analysis) = self
-            .query_analysis(Query::Grid(query), Analysis::Grid)
+            .query_analysis(token, Query::Grid(query), Analysis::Grid)
             .await?;
         let Answer::Grid(grid, coverage) = &reply.answer else {
             return Err(LinkError::Mismatched.into());
@@ -149,9 +158,12 @@ impl Service {
     }
 
     /// Matched messages.
-    pub(super) async fn answer_messages(&self) -> Result<Response<v1::MessagesReply>, Status> {
+    pub(super) async fn answer_messages(
+        &self,
+        token: TokenId,
+    ) -> Result<Response<v1::MessagesReply>, Status> {
         let (reply, analysis) = self
-            .query_analysis(Query::Messages, Analysis::Messages)
+            .query_analysis(token, Query::Messages, Analysis::Messages)
             .await?;
         let Answer::Messages(messages, coverage) = &reply.answer else {
             return Err(LinkError::Mismatched.into());
@@ -167,11 +179,13 @@ impl Service {
     pub(super) async fn answer_stacks(
         &self,
         asked: &v1::StacksRequest,
+        token: TokenId,
     ) -> Result<Response<v1::StacksReply>, Status> {
         let chosen = convert::stacks::chosen(asked)
             .ok_or_else(|| Status::invalid_argument("ranks: at most 8 ranges of ranks"))?;
         let threads = asked.threads;
-        let reply = self.query(Query::Stacks { chosen, threads }).await?;
+        let query = Query::Stacks { chosen, threads };
+        let reply = self.query(token, query).await?;
         let Answer::Stacks(stacks, coverage) = &reply.answer else {
             return Err(LinkError::Mismatched.into());
         };
@@ -180,8 +194,11 @@ impl Service {
     }
 
     /// What the buffers hold.
-    pub(super) async fn answer_buffers(&self) -> Result<Response<v1::BuffersReply>, Status> {
-        let reply = self.query(Query::Buffers).await?;
+    pub(super) async fn answer_buffers(
+        &self,
+        token: TokenId,
+    ) -> Result<Response<v1::BuffersReply>, Status> {
+        let reply = self.query(token, Query::Buffers).await?;
         let Answer::Buffers(buffers, coverage) = &reply.answer else {
             return Err(LinkError::Mismatched.into());
         };
@@ -201,9 +218,9 @@ impl Service {
         let share = self
             .answer_budget
             .share(max as usize * limits::PAGE_ROW_BYTES, token)?;
-        let reply = self
-            .query(convert::buffers::records_query(asked, max).map_err(Status::invalid_argument)?)
-            .await?;
+        let query = convert::buffers::records_query(asked, max);
+        let query = query.map_err(Status::invalid_argument)?;
+        let reply = self.query(token, query).await?;
         let Answer::Records(records, coverage) = &reply.answer else {
             return Err(LinkError::Mismatched.into());
         };

@@ -3,12 +3,13 @@
 //! The next page is requested from the root only when the client has taken the one before, so that
 //! a client that does not read costs one page, however many ranks there are.
 
+use crate::auth::tokens::TokenId;
 use crate::limits;
 use crate::root_link::RootLink;
 use crate::root_link::request::LinkError;
 use futures_util::Stream;
 use invivo_grpc::{convert, v1};
-use invivo_proto::control::link::{Answer, Ask, TimelinePage};
+use invivo_proto::control::link::{Answer, TimelinePage};
 use invivo_proto::control::timeline::{TIMELINE_PAGE_MAX, TimelinePosition};
 use invivo_proto::control::tree::Query;
 use std::time::Duration;
@@ -17,6 +18,7 @@ use tonic::Status;
 /// The pages still to come.
 struct Pages {
     link: RootLink,
+    token: TokenId,
     from_ns: u64,
     to_ns: u64,
     ranks: u32,
@@ -32,6 +34,7 @@ struct Pages {
 /// If the interval is too long, or the root does not answer with its job time.
 pub async fn pages(
     link: RootLink,
+    token: TokenId,
     request: &v1::TimelineRequest,
 ) -> Result<impl Stream<Item = Result<v1::TimelinePage, Status>> + use<>, Status> {
     let length = match request.length_ns {
@@ -49,15 +52,14 @@ pub async fn pages(
     };
 
     // The interval ends now, by the root's clock.
-    let reply = link
-        .ask(Ask::Query(Query::Status), limits::QUERY_TIME_MAX)
-        .await?;
+    let reply = link.ask_for(token, Query::Status).await?;
     let Answer::Status(status, coverage) = &reply.answer else {
         return Err(LinkError::Mismatched.into());
     };
     let to_ns = status.recording.now_ns;
     let pages = Pages {
         link,
+        token,
         from_ns: to_ns.saturating_sub(length.as_nanos() as u64),
         to_ns,
         ranks: coverage.ranks,
@@ -86,10 +88,7 @@ impl Pages {
             newest: self.newest,
             max: TIMELINE_PAGE_MAX,
         };
-        let reply = self
-            .link
-            .ask(Ask::Query(query), limits::QUERY_TIME_MAX)
-            .await?;
+        let reply = self.link.ask_for(self.token, query).await?;
         let Answer::Timeline(last, _) = &reply.answer else {
             return Err(LinkError::Mismatched.into());
         };

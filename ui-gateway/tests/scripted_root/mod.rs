@@ -299,6 +299,7 @@ pub fn matrix(side_max: u32) -> Matrix {
             messages: 2,
             bytes: 9,
         },
+        outside: Traffic::default(),
     }
 }
 

@@ -187,6 +187,10 @@ pub fn hooks(f: &Function) -> Result<(String, String)> {
             };
             (before.into(), format!("call.{role}({});", new.name))
         }
+        "comm_spawn" => (
+            "call.comm_making();".into(),
+            "call.comm_spawned(root, comm, intercomm);".into(),
+        ),
         "comm_free" => (
             "let known = call.comm_leaving(comm);".into(),
             "call.comm_stays(known);".into(),

@@ -69,7 +69,9 @@ pub fn wrappers(functions: &[Function]) -> Result<String> {
         // Members of a communicator agree on it, whatever each of them is in the middle of.
         let (shape, before) = match role.as_str() {
             "comm_new" | "comm_dup" | "comm_idup" | "comm_apart" | "comm_group"
-            | "comm_foreign" | "comm_free" => ("follow", format!("{{ {needs} }} {{ {before} }}")),
+            | "comm_foreign" | "comm_spawn" | "comm_free" => {
+                ("follow", format!("{{ {needs} }} {{ {before} }}"))
+            }
             _ => ("wrap", format!("{{ {needs}{before} }}")),
         };
         let noted = match role.as_str() {

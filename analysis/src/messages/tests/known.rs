@@ -466,6 +466,7 @@ proptest! {
             sums.unmatched.limit = n[4].into();
             sums.unmatched.cut = n[5].into();
             sums.unmatched.missing = n[6].into();
+            sums.unmatched.outside = n[1].into();
             sums.clock_error_ns = n[7].into();
             moments::insert(&mut sums.transfer, n[0].into(), Rank(n[1].into()));
             moments::insert(&mut sums.late_sender, n[2].into(), Rank(n[3].into()));

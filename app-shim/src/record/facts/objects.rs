@@ -7,7 +7,7 @@ use crate::resolve::predefined::comm_world;
 use crate::track::communicators::{self, Known};
 use crate::track::{communicator_ids, datatype_sizes};
 use crate::world::worlds::application_world;
-use core::ffi::c_char;
+use core::ffi::{c_char, c_int};
 use invivo_proto::ids::CommLocal;
 
 impl Call {
@@ -67,6 +67,18 @@ impl Call {
     pub unsafe fn comm_foreign(&mut self, new: *const Comm) {
         // SAFETY: the real call has written the communicator.
         communicator_ids::made_foreign(unsafe { *new });
+    }
+
+    /// Processes were spawned. Where a tool stands between an `MPI_X` and its `PMPI_X`, they were
+    /// counted inside this call already.
+    pub unsafe fn comm_spawned(&mut self, root: c_int, comm: Comm, new: *const Comm) {
+        self.on(comm);
+        // SAFETY: the real call has written the communicator.
+        let new = unsafe { *new };
+        if self.is_made_here(new) {
+            communicator_ids::made_foreign(new);
+            communicator_ids::spawned(root, comm, new);
+        }
     }
 
     /// A blocking call made a communicator of a group, without a parent.

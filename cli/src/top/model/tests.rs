@@ -83,6 +83,39 @@ fn p_and_r_undo_what_is_in_force() {
     );
 }
 
+/// A switches what the page shows, and from pages without an analysis the matching of messages.
+#[test]
+fn a_switches_the_analysis_of_the_page() {
+    let mut model = model();
+    let mut snapshot = samples::snapshot(1);
+    let status = snapshot.status.as_mut().expect("a status");
+    status.analyses = [
+        ("functions", 4),
+        ("matrix", 0),
+        ("messages", 0),
+        ("heatmap", 4),
+    ]
+    .map(|(name, on)| invivo_grpc::v1::AnalysisStatus {
+        name: name.into(),
+        on,
+        off: 4 - on,
+        ..Default::default()
+    })
+    .to_vec();
+    model.step(Duration::ZERO, Event::Snapshot(Box::new(snapshot)));
+    for (keys, analysis, on) in [
+        ("Ay", Analysis::Messages, true),
+        ("3ay", Analysis::Functions, false),
+        ("4Ay", Analysis::Matrix, true),
+        ("6Ay", Analysis::Grid, false),
+    ] {
+        let these = AnalysisSet::of(analysis);
+        let order = Order::Analyses { these, on };
+        assert_eq!(press(&mut model, keys), Some(Action::Do(order)), "{keys}");
+        model.step(Duration::ZERO, Event::Answered(order, Err("no".into())));
+    }
+}
+
 #[test]
 fn what_cannot_be_done_is_not_asked() {
     let said = |model: &Model| match &model.line {

@@ -154,7 +154,8 @@ fn sums(matrix: &MatrixReply) -> String {
     };
     let (messages, sent) = sum(&mut matrix.cells.iter().filter_map(|cell| cell.sent));
     let (_, received) = sum(&mut matrix.cells.iter().filter_map(|cell| cell.received));
-    let unresolved = matrix.unresolved.unwrap_or_default().messages;
+    let nowhere = [matrix.unresolved, matrix.outside].into_iter().flatten();
+    let unresolved: u64 = nowhere.map(|traffic| traffic.messages).sum();
     let mut text = format!(
         " sent {} in {}, received {}",
         bytes(sent),

@@ -105,6 +105,10 @@ fn ring(ranks: u32) -> Matrix {
             messages: 1,
             bytes: 7,
         },
+        outside: Traffic {
+            messages: 3,
+            bytes: 11,
+        },
     }
 }
 

@@ -175,7 +175,8 @@ pub struct JobStatus {
     /// Time since the first rank had initialised MPI or was first observed, in ns.
     #[prost(uint64, tag = "4")]
     pub observed_ns: u64,
-    /// Sentences about what went wrong, each once; at most 16.
+    /// Sentences about what went wrong, each once; at most 20, of which the last says that there were
+    /// more.
     #[prost(string, repeated, tag = "5")]
     pub notes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// Whether and since when calls are recorded.
@@ -484,6 +485,10 @@ pub struct MatrixReply {
     /// Whether the matrix is kept, and when it was not.
     #[prost(message, optional, tag = "6")]
     pub analysis: ::core::option::Option<AnalysisStatus>,
+    /// Traffic on communicators with processes outside of the job (spawned, or connected); it is in no
+    /// cell.
+    #[prost(message, optional, tag = "7")]
+    pub outside: ::core::option::Option<Traffic>,
 }
 /// Traffic from one block of ranks to another.
 #[derive(serde::Serialize)]
@@ -728,6 +733,9 @@ pub struct Unmatched {
     /// The record of the other endpoint is missing.
     #[prost(uint64, tag = "4")]
     pub missing: u64,
+    /// On a communicator with processes outside of the job (spawned, or connected).
+    #[prost(uint64, tag = "5")]
+    pub outside: u64,
 }
 /// A set of durations.
 #[derive(serde::Serialize)]

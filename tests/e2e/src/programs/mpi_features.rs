@@ -54,12 +54,14 @@ fn folder() -> PathBuf {
 fn c(family: Family, name: &str, files: &[PathBuf]) -> PathBuf {
     let mut watched = files.to_vec();
     watched.extend(in_folder("mpi_features/c", "h"));
+    watched.extend(in_folder("common", "h"));
     build(family, name, &watched, |target| {
         let mut compile = family.compiler("mpicc");
         // Open MPI's MPI_UNWEIGHTED is an address that gcc takes for an array of no room.
         compile
             .args(C_FLAGS)
             .args(["-Wno-stringop-overread", "-pthread", "-fopenmp"]);
+        compile.arg("-I").arg(sources().join("common"));
         compile.args(files).arg("-o").arg(target);
         vec![compile]
     })

@@ -1,10 +1,11 @@
 //! The small test programs, of one file each, most of them in C.
 
-use super::build::{build, c, fortran_file, in_folder};
+use super::build::{C_FLAGS, build, c, fortran_file, in_folder};
 use super::python;
 use crate::mpi::Family;
 use crate::paths::sources;
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::Command;
 
 /// The command line of `tests/apps/NAME.c`, built first where necessary.
@@ -92,6 +93,43 @@ pub fn in_language(
 
     let arguments = arguments.iter().map(OsString::from);
     std::iter::once(program).chain(arguments).collect()
+}
+
+/// The command line of `tests/apps/left_calls`, which leaves MPI by `longjmp`, or compiled as C++
+/// by exceptions.
+pub fn left_calls(family: Family, is_cpp: bool, how: &str) -> Vec<OsString> {
+    let source = sources().join("left_calls/left_calls.c");
+    let program = if is_cpp {
+        cpp(family, "left_calls_cpp", &source)
+    } else {
+        c(family, "left_calls_c", &[source])
+    };
+    vec![program, how.into()]
+}
+
+/// Builds a program that counts its own calls, written in what C and C++ have in common, as C++.
+fn cpp(family: Family, name: &str, source: &Path) -> OsString {
+    let mut watched = vec![source.to_owned()];
+    watched.extend(in_folder("common", ""));
+    let built = build(family, name, &watched, |target| {
+        let common = sources().join("common");
+        let object = target.with_extension("counting.o");
+        let mut counting = family.compiler("mpicc");
+        counting.args(C_FLAGS).arg("-c");
+        counting
+            .arg(common.join("counting.c"))
+            .arg("-o")
+            .arg(&object);
+
+        let mut compile = family.compiler("mpicxx");
+        // Open MPI's own C++ header casts functions.
+        compile.args(C_FLAGS).arg("-Wno-cast-function-type");
+        compile.arg("-pthread").arg("-I").arg(common);
+        compile.arg(object).args(["-x", "c++"]).arg(source);
+        compile.args(["-x", "none"]).arg("-o").arg(target);
+        vec![counting, compile]
+    });
+    built.into()
 }
 
 /// File and line of the statement with this mark (`/* at MARK */`, `! at MARK`) in a program of

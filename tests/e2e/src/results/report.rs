@@ -14,6 +14,9 @@ pub struct Report {
     pub totals: Vec<FunctionRow>,
     pub matrix: Matrix,
     pub ended: Vec<RankEnded>,
+    /// Rows by rank that there was no room for.
+    #[serde(default)]
+    pub functions_left_out: u64,
     pub notes: Vec<String>,
     /// Which analyses were on, and when they were not.
     pub analyses: Vec<serde_json::Value>,
@@ -101,6 +104,8 @@ pub struct Matrix {
     pub sent: Vec<Cell>,
     pub received: Vec<Cell>,
     pub unresolved: Unresolved,
+    /// With processes outside of the job.
+    pub outside: Unresolved,
 }
 
 #[derive(Clone, Debug, Deserialize)]

@@ -17,6 +17,7 @@ pub const ATTACKS: &[Attack] = attacks![
     large_answers_that_nobody_reads,
     answers_read_by_drops,
     questions_about_stacks_without_end,
+    different_questions_without_end,
     invitations_without_end,
     pauses_by_many,
 ];
@@ -131,6 +132,37 @@ fn questions_about_stacks_without_end(stage: &mut Stage) {
         let calls = (0..16).flat_map(|call| request(1 + 2 * call, "Stacks", &token, &[]));
         throw(&mut stream, &[opening(), calls.collect()].concat());
         open.push(stream);
+    }
+    is_served(stage);
+}
+
+/// More different questions than the root takes at once: none is answered by another one's answer.
+fn different_questions_without_end(stage: &mut Stage) {
+    let (token, socket) = (stage.told("view"), stage.socket());
+    let flood = |round: u32| {
+        let mut open = Vec::new();
+        for connection in 0..8_u32 {
+            let mut stream = connect(&socket).expect("connected");
+            let calls = (0..16_u32).flat_map(|call| {
+                // per_rank: yes; rank_rows_max: another one for each call
+                let rows = 129 + round * 128 + connection * 16 + call;
+                let ask = [0x08, 1, 0x10, 0x80 | rows as u8, (rows >> 7) as u8];
+                request(1 + 2 * call, "Functions", &token, &ask)
+            });
+            throw(&mut stream, &[opening(), calls.collect()].concat());
+            open.push(stream);
+        }
+        open
+    };
+    let control = stage.connect["control"].clone();
+    let file = stage.doctored(|connect| connect["view"] = control);
+    for round in 0..20 {
+        let open = flood(round);
+        // The questions of whoever steers find a place, and are answered.
+        let asked = stage.by(&file, &["matrix", "--side", &(2 + round).to_string()]);
+        let stderr = String::from_utf8_lossy(&asked.stderr);
+        assert!(asked.status.success(), "{stderr}");
+        drop(open);
     }
     is_served(stage);
 }
