@@ -54,7 +54,7 @@ pub struct RootArgs {
     /// What buffers keep when not everything fits, such as `duration:1ms`.
     #[arg(long, default_value_t, value_parser = Strategy::parse)]
     strategy: Strategy,
-    /// The analyses that are on from the start, such as `functions,matrix`.
+    /// The analyses that are on from the start, such as `functions,sites`.
     #[arg(long, default_value_t)]
     analyses: AnalysisSet,
 }

@@ -13,20 +13,12 @@
 
 use crate::moments;
 use crate::sums::Sums;
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use invivo_proto::control::results::{FunctionStats, FunctionTable};
 use invivo_proto::ids::{Rank, RegionId};
 use invivo_proto::mpi::peer;
 use invivo_proto::record::{Call, Facts, Part, RecordKind};
-
-const NO_CALLS: FunctionStats = FunctionStats {
-    time: moments::EMPTY,
-    bytes_out: 0,
-    bytes_in: 0,
-    clipped: 0,
-};
 
 /// Rows by rank of one table, whatever was asked for: 12 MB where every number is as long as it can
 /// be, so that a table fits into one control message.
@@ -52,8 +44,8 @@ struct OfRank {
 
 /// One function on one rank.
 #[derive(Clone, Debug)]
-struct Row {
-    region: RegionId,
+pub(crate) struct Row {
+    pub region: RegionId,
     time: Sums,
     bytes_out: u64,
     bytes_in: u64,
@@ -61,7 +53,26 @@ struct Row {
 }
 
 impl Row {
-    fn stats(&self, rank: Rank) -> FunctionStats {
+    pub fn new(region: RegionId) -> Row {
+        Row {
+            region,
+            time: Sums::default(),
+            bytes_out: 0,
+            bytes_in: 0,
+            clipped: 0,
+        }
+    }
+
+    /// Counts a call of the function, which moved this.
+    #[inline(always)]
+    pub fn call(&mut self, facts: &Facts, duration_ns: u64, clipped: bool, rank: Rank) {
+        self.time.add(duration_ns, rank);
+        self.clipped += u64::from(clipped);
+        let (bytes_out, bytes_in) = bytes(facts);
+        self.add_bytes(bytes_out, bytes_in);
+    }
+
+    pub fn stats(&self, rank: Rank) -> FunctionStats {
         FunctionStats {
             time: self.time.moments(rank),
             bytes_out: self.bytes_out,
@@ -71,7 +82,7 @@ impl Row {
     }
 
     #[inline(always)]
-    fn add_bytes(&mut self, bytes_out: u64, bytes_in: u64) {
+    pub fn add_bytes(&mut self, bytes_out: u64, bytes_in: u64) {
         self.bytes_out = self.bytes_out.saturating_add(bytes_out);
         self.bytes_in = self.bytes_in.saturating_add(bytes_in);
     }
@@ -92,10 +103,7 @@ impl Functions {
         let of_rank = self.of_rank(rank);
         // The time belongs to the call that was made, the bytes of its parts to their own regions.
         let row = of_rank.row(call.facts.region);
-        row.time.add(duration_ns, rank);
-        row.clipped += u64::from(clipped);
-        let (bytes_out, bytes_in) = bytes(&call.facts);
-        row.add_bytes(bytes_out, bytes_in);
+        row.call(&call.facts, duration_ns, clipped, rank);
         of_rank.parts(parts);
     }
 
@@ -121,7 +129,7 @@ impl Functions {
         for of_rank in &self.ranks {
             for row in &of_rank.rows {
                 let stats = row.stats(of_rank.rank);
-                add(&mut table.rows, row.region, &stats);
+                add(table.rows.entry(row.region).or_default(), &stats);
                 by_rank.push(((of_rank.rank, row.region), stats));
             }
         }
@@ -181,13 +189,7 @@ impl OfRank {
         if self.index.len() <= at {
             self.index.resize(at + 1, 0);
         }
-        self.rows.push(Row {
-            region,
-            time: Sums::default(),
-            bytes_out: 0,
-            bytes_in: 0,
-            clipped: 0,
-        });
+        self.rows.push(Row::new(region));
         self.index[at] = self.rows.len() as u32;
         self.rows.len() - 1
     }
@@ -221,9 +223,8 @@ pub fn bytes(facts: &Facts) -> (u64, u64) {
     }
 }
 
-/// Adds `stats` to the row of that key.
-fn add<K: Ord>(rows: &mut BTreeMap<K, FunctionStats>, key: K, stats: &FunctionStats) {
-    let row = rows.entry(key).or_insert(NO_CALLS);
+/// Adds `stats` to a row.
+pub(crate) fn add(row: &mut FunctionStats, stats: &FunctionStats) {
     moments::merge(&mut row.time, &stats.time);
     row.bytes_out = row.bytes_out.saturating_add(stats.bytes_out);
     row.bytes_in = row.bytes_in.saturating_add(stats.bytes_in);
@@ -251,13 +252,13 @@ fn keep_longest(rows: &mut Vec<RankRow>, most: u32) {
 /// Adds the rows of `from`, which is about other ranks.
 pub fn merge(into: &mut FunctionTable, from: FunctionTable) {
     for (region, stats) in &from.rows {
-        add(&mut into.rows, *region, stats);
+        add(into.rows.entry(*region).or_default(), stats);
     }
     // The table of nobody asks for no rows; all others of one question ask for the same.
     into.rank_rows_max = into.rank_rows_max.max(from.rank_rows_max);
     into.rank_rows_total = into.rank_rows_total.saturating_add(from.rank_rows_total);
     for (key, stats) in &from.rank_rows {
-        add(&mut into.rank_rows, *key, stats);
+        add(into.rank_rows.entry(*key).or_default(), stats);
     }
 
     // The longest rows of a union are among the longest of its parts, so cutting at every node

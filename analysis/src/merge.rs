@@ -4,7 +4,8 @@
 //! results may be joined in any order at any depth.
 
 use crate::{
-    buffers, functions, grid, hang, matrix, messages, records, stacks, status, switches, timeline,
+    buffers, functions, grid, hang, matrix, messages, records, sites, stacks, status, switches,
+    timeline,
 };
 use invivo_proto::control::tree::Partial;
 
@@ -57,6 +58,7 @@ pub fn merge(into: &mut Partial, from: Partial) -> Result<(), Mismatch> {
                 from: "what happened over time, in other columns",
             });
         }
+        (Partial::Sites(into), Partial::Sites(from)) => sites::merge(into, *from),
         (into, from) => {
             return Err(Mismatch {
                 into: question(into),
@@ -81,6 +83,7 @@ fn question(of: &Partial) -> &'static str {
         Partial::Stacks(_) => "where ranks are",
         Partial::Analyses(_) => "which analyses are on",
         Partial::Grid(_) => "what happened over time",
+        Partial::Sites(_) => "where calls are made",
     }
 }
 

@@ -89,6 +89,13 @@ impl Switches {
         self.on
     }
 
+    /// Whether an analysis is on now, or will be by what is planned: what only it needs is wanted.
+    pub fn wants(&self, analysis: Analysis) -> bool {
+        let mut ahead = self.ahead.iter();
+        self.on.contains(analysis)
+            || ahead.any(|planned| planned.on && planned.these.contains(analysis))
+    }
+
     /// How often the matching of messages was switched on, and when last, in ticks. Who matches
     /// begins anew when this has changed, before the next call.
     pub fn matching(&self) -> (u64, u64) {

@@ -4,7 +4,7 @@
 use crate::groups::{self, Groups};
 use alloc::vec::Vec;
 use invivo_proto::definition::{Definition, Run, Runs};
-use invivo_proto::ids::{CommId, CommLocal, Rank, RegionId};
+use invivo_proto::ids::{CommId, CommLocal, Rank, RegionId, SiteId};
 use invivo_proto::record::{Call, Facts, Part, RecordKind};
 use proptest::prelude::*;
 
@@ -29,7 +29,7 @@ impl Recorded {
 pub const RANKS: u32 = 6;
 
 fn facts(kinds: &'static [RecordKind]) -> impl Strategy<Value = Facts> {
-    let numbers = (0u64..1000, 0u64..1000);
+    let numbers = (0u64..1000, 0u64..1000, 0u16..5);
     (
         prop::sample::select(kinds),
         1u16..9,
@@ -37,15 +37,18 @@ fn facts(kinds: &'static [RecordKind]) -> impl Strategy<Value = Facts> {
         -4i32..4,
         numbers,
     )
-        .prop_map(|(kind, region, comm, peer, (bytes_out, bytes_in))| Facts {
-            kind,
-            region: RegionId(region),
-            comm: CommLocal(comm),
-            peer,
-            tag: 0,
-            bytes_out,
-            bytes_in,
-        })
+        .prop_map(
+            |(kind, region, comm, peer, (bytes_out, bytes_in, site))| Facts {
+                kind,
+                region: RegionId(region),
+                comm: CommLocal(comm),
+                peer,
+                tag: 0,
+                bytes_out,
+                bytes_in,
+                site: SiteId(site),
+            },
+        )
 }
 
 /// Some hundred calls with parts.

@@ -22,6 +22,22 @@ pub const DATATYPE_SIZES: usize = 16;
 /// The first request of a thread without a location: requests of records never get so far.
 pub const OVERFLOW_FIRST_REQUEST: u64 = 1 << 40;
 
+// Call sites.
+
+/// Slots of the table of return addresses, as a power of two: 8192, twice as many as sites, of 16
+/// bytes, of which those in use are touched.
+pub const SITE_SLOT_BITS: u32 = 13;
+/// Return addresses in the table, so that some slots stay empty and a search ends: three quarters.
+pub const RETURN_ADDRESSES_MAX: usize = 3 << (SITE_SLOT_BITS - 2);
+/// Frames of the MPI library between a wrapper and the program: its layers have one to three.
+pub const LAYER_FRAMES_MAX: usize = 8;
+/// Bytes of the frame of a function of such a layer.
+pub const FRAME_BYTES_MAX: u64 = 1 << 16;
+/// Bytes of the description of a frame: those of usual functions have some ten.
+pub const DESCRIPTION_BYTES_MAX: usize = 1 << 16;
+/// States of a frame that its description remembers at one time: compilers write one.
+pub const STATES_MAX: usize = 8;
+
 // Packets.
 
 /// The longest that one call waits for a free packet, in ns: 10 ms.

@@ -3,7 +3,9 @@
 pub mod c_dlsym;
 #[cfg(target_arch = "x86_64")]
 mod elf;
+mod frame_size;
 pub mod library;
+pub mod modules;
 pub mod objects;
 pub mod pmpi;
 pub mod predefined;

@@ -1,4 +1,4 @@
-//! What lives longer than a call: communicators, groups, requests, sizes of datatypes.
+//! What lives longer than a call: communicators, groups, requests, sizes of datatypes, call sites.
 
 pub mod communicator_ids;
 pub mod communicators;
@@ -8,4 +8,5 @@ mod groups;
 mod handle_table;
 pub mod requests;
 mod shared_table;
+pub mod sites;
 pub mod windows;

@@ -54,6 +54,22 @@ async fn views_are_text_for_people_and_json_for_programs() {
     );
     let functions = user.json(&["functions", "--per-rank", "--json"]).await;
     assert_on_the_page("FunctionsReply", &functions);
+    let sites = user
+        .text(&["functions", "--by", "site", "--rows", "1"])
+        .await;
+    assert!(
+        sites.contains("exchange (app.c:3)") && !sites.contains("app.c:2"),
+        "{sites}"
+    );
+    assert!(
+        sites.contains("... and 4 rows with less time: 17 calls"),
+        "{sites}"
+    );
+    let sites = user.json(&["functions", "--by", "site", "--json"]).await;
+    assert_on_the_page("CallSitesReply", &sites);
+    assert_on_the_page("CallSiteRow", &sites["rows"][0]);
+    assert_eq!(sites["rows"][2]["functions"][0]["line"], "app.c:1");
+
     let ranks: Vec<_> = functions["rank_rows"]
         .as_array()
         .expect("rows")

@@ -295,7 +295,7 @@ mod tests {
         );
         assert_eq!(
             round::<AnalysisSet>("default, messages"),
-            "functions,matrix,messages,heatmap"
+            "functions,matrix,messages,heatmap,sites"
         );
         assert_eq!(round::<AnalysisSet>("none"), "none");
         assert_eq!(round::<Time>("90s"), "1m30s");

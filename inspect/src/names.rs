@@ -2,7 +2,7 @@
 //! process of its own ([`crate::apart`]).
 
 use crate::apart::Apart;
-use crate::mapped::{is_regular, name};
+use crate::mapped::{is_regular, is_shim, name};
 use addr2line::Loader;
 use invivo_proto::control::local::{INLINED_MAX, Module, Named};
 use invivo_proto::control::stacks::{FUNCTION_BYTES_MAX, LINE_BYTES_MAX};
@@ -154,6 +154,9 @@ impl Tables {
             all.drain(INLINED_MAX - 1..all.len() - 1);
         }
         for one in &mut all {
+            if is_shim(path) {
+                plain(&mut one.function);
+            }
             shorten(&mut one.function, FUNCTION_BYTES_MAX);
             shorten(&mut one.line, LINE_BYTES_MAX);
         }
@@ -209,6 +212,15 @@ impl Table {
     }
 }
 
+/// Makes the name of a wrapper's body in the shim (`invivo_shim::wrappers::..::MPI_Send`) that of
+/// the MPI function, which is its last part but for a hash.
+fn plain(function: &mut String) {
+    let is_mpi = |part: &&str| part.starts_with("MPI_") || part.starts_with("PMPI_");
+    if let Some(part) = function.rsplit("::").take(2).find(is_mpi) {
+        *function = part.to_owned();
+    }
+}
+
 fn location(location: addr2line::Location<'_>) -> Option<String> {
     let file = Path::new(location.file?)
         .file_name()?
@@ -227,6 +239,26 @@ fn shorten(text: &mut String, bytes_max: usize) {
 mod tests {
     use super::*;
     use std::time::Instant;
+
+    #[test]
+    fn wrappers_have_the_names_of_their_functions() {
+        for (name, expected) in [
+            (
+                "invivo_shim::wrappers::generated::_::MPI_Send::h0123456789abcdef",
+                "MPI_Send",
+            ),
+            (
+                "invivo_shim::wrappers::generated::_::PMPI_Send",
+                "PMPI_Send",
+            ),
+            ("MPI_Send", "MPI_Send"),
+            ("invivo_shim::record::write", "invivo_shim::record::write"),
+        ] {
+            let mut function = name.to_owned();
+            plain(&mut function);
+            assert_eq!(function, expected);
+        }
+    }
 
     /// A pipe, a directory, and a file that is cut off in the middle have no names.
     #[test]

@@ -2,7 +2,7 @@
 //! [`crate::BinReader`]'s module draws the format.
 
 use crate::event::{EventClass, VALUES_MAX};
-use invivo_proto::ids::{CommLocal, RegionId};
+use invivo_proto::ids::{CommLocal, RegionId, SiteId};
 use invivo_proto::record::{Facts, RecordKind};
 
 /// Slots of the dictionary. A slot's number is a whole token; as many as the other tokens leave: 32
@@ -122,6 +122,8 @@ impl Key {
             tag: self.tag(),
             bytes_out: self.0[2],
             bytes_in: self.0[3],
+            // Buffers do not keep where calls were made.
+            site: SiteId::NONE,
         }
     }
 

@@ -4,11 +4,21 @@
 //! They travel through the shared ring, are never dropped, and climb the tree as they are.
 //! Hand-written bytes, because the shim writes them.
 
-use crate::ids::{CommId, CommLocal, Rank};
+use crate::ids::{CommId, CommLocal, Rank, SiteId};
 use crate::varint::{self, VarintError};
 
 /// The longest encoded definition: entries of the ring are at most a quarter of it.
 pub const DEFINITION_BYTES_MAX: usize = crate::shm::RING_BYTES / 4;
+
+/// Call sites that a rank numbers: large programs call MPI from some hundred places. Calls from
+/// more are of [`SiteId::OTHERS`].
+pub const SITES_MAX: u16 = 4096;
+/// Files with call sites that a rank numbers.
+pub const MODULES_MAX: u32 = 256;
+/// Bytes of a file's path.
+pub const PATH_BYTES_MAX: usize = 256;
+/// Bytes of a build id; linkers write 8 to 20.
+pub const BUILD_ID_BYTES_MAX: usize = 32;
 
 /// A run of ranks `first, first + stride, ...`, `count` of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,6 +72,24 @@ pub enum Definition<'a> {
         /// The rank's own number.
         local: CommLocal,
     },
+    /// A file with code that this rank has loaded.
+    Module {
+        /// The rank's own number for it, from 1.
+        number: u32,
+        /// What its linker wrote to distinguish it from others of its name; may be empty.
+        build_id: &'a [u8],
+        /// Its path; may be any bytes.
+        path: &'a [u8],
+    },
+    /// Where calls are made from.
+    Site {
+        /// The rank's own number for it.
+        site: SiteId,
+        /// The file's number; 0 where the code is in no file.
+        module: u32,
+        /// An address within the call instruction, as the file was linked for.
+        offset: u64,
+    },
 }
 
 /// The runs of a group, still encoded: for each a varint `first`, a zigzag `stride`, a varint
@@ -90,6 +118,8 @@ const COMMUNICATOR: u8 = 1;
 const GROUP: u8 = 2;
 const NAME: u8 = 3;
 const OUTSIDE: u8 = 4;
+const MODULE: u8 = 5;
+const SITE: u8 = 6;
 
 /// A bounded writer of definition bytes: what does not fit makes the whole definition fail.
 struct Out<'a> {
@@ -158,6 +188,27 @@ impl<'a> Definition<'a> {
                 out.number(u64::from(OUTSIDE))?;
                 out.number(u64::from(local.0))?;
             }
+            Definition::Module {
+                number,
+                build_id,
+                path,
+            } => {
+                out.number(u64::from(MODULE))?;
+                out.number(u64::from(number))?;
+                out.number(build_id.len() as u64)?;
+                out.all(build_id)?;
+                out.all(path)?;
+            }
+            Definition::Site {
+                site,
+                module,
+                offset,
+            } => {
+                out.number(u64::from(SITE))?;
+                out.number(u64::from(site.0))?;
+                out.number(u64::from(module))?;
+                out.number(offset)?;
+            }
         }
 
         Some(out.at)
@@ -193,7 +244,7 @@ impl<'a> Definition<'a> {
                         });
                     }
                 };
-                is_end(bytes, at)?;
+                ends(bytes, at)?;
                 Definition::Communicator {
                     local,
                     id,
@@ -222,8 +273,35 @@ impl<'a> Definition<'a> {
             },
             OUTSIDE => {
                 let local = CommLocal(number(bytes, &mut at)?);
-                is_end(bytes, at)?;
+                ends(bytes, at)?;
                 Definition::Outside { local }
+            }
+            MODULE => {
+                let number = number(bytes, &mut at)?;
+                let length: u64 = self::number(bytes, &mut at)?;
+                let rest = &bytes[at..];
+                let length = usize::try_from(length).ok();
+                let parts = length.and_then(|length| rest.split_at_checked(length));
+                let (build_id, path) = parts.ok_or(DefinitionError {
+                    offset: at,
+                    why: "build id is cut off",
+                })?;
+                Definition::Module {
+                    number,
+                    build_id,
+                    path,
+                }
+            }
+            SITE => {
+                let site = SiteId(number(bytes, &mut at)?);
+                let module = number(bytes, &mut at)?;
+                let offset = number(bytes, &mut at)?;
+                ends(bytes, at)?;
+                Definition::Site {
+                    site,
+                    module,
+                    offset,
+                }
             }
             _ => {
                 return Err(DefinitionError {
@@ -292,16 +370,6 @@ impl<'a> Runs<'a> {
     }
 }
 
-fn is_end(bytes: &[u8], at: usize) -> Result<(), DefinitionError> {
-    if at == bytes.len() {
-        return Ok(());
-    }
-    Err(DefinitionError {
-        offset: at,
-        why: "bytes behind the end",
-    })
-}
-
 fn number<T: TryFrom<u64>>(bytes: &[u8], at: &mut usize) -> Result<T, DefinitionError> {
     let offset = *at;
     let value = varint::get(bytes, at).map_err(|e| match e {
@@ -317,6 +385,17 @@ fn number<T: TryFrom<u64>>(bytes: &[u8], at: &mut usize) -> Result<T, Definition
     value.try_into().map_err(|_| DefinitionError {
         offset,
         why: "number too large for its field",
+    })
+}
+
+/// Nothing follows.
+fn ends(bytes: &[u8], at: usize) -> Result<(), DefinitionError> {
+    if at == bytes.len() {
+        return Ok(());
+    }
+    Err(DefinitionError {
+        offset: at,
+        why: "bytes behind the end",
     })
 }
 

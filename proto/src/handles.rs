@@ -240,7 +240,7 @@ fn bool_at(bytes: &[u8], at: usize) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::{CommLocal, RegionId};
+    use crate::ids::{CommLocal, RegionId, SiteId};
     use crate::record::{Facts, RecordKind};
     use std::{vec, vec::Vec};
 
@@ -270,6 +270,7 @@ mod tests {
                 tag: 99,
                 bytes_out: 1,
                 bytes_in: 1 << 40,
+                site: SiteId(12),
             }),
             request: 5,
             posted: 6,
@@ -334,7 +335,7 @@ mod tests {
         lies[offset_of!(Posted, active)] = 2;
         assert_eq!(entry::<Posted>(&lies), None);
         lies[offset_of!(Posted, active)] = 1;
-        lies[offset_of!(Words, head)] = 200;
+        lies[offset_of!(Words, head)] = 15;
         assert_eq!(entry::<Posted>(&lies), None);
     }
 }

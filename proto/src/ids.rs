@@ -40,12 +40,24 @@ id! {
     CommLocal(u32)
 }
 id! {
+    /// A call site as one rank numbers it: from 1, in the order in which they were met. A
+    /// [`crate::definition::Definition`] says where in which file that is.
+    SiteId(u16)
+}
+id! {
     /// A command, chosen by the client that gives it; the same id twice is the same command.
     CommandId(u64)
 }
 id! {
     /// One round of partial results climbing the tree.
     WaveId(u64)
+}
+
+impl SiteId {
+    /// It was not noted where the call was made.
+    pub const NONE: SiteId = SiteId(0);
+    /// One of those that the rank met when it had numbered as many as it may.
+    pub const OTHERS: SiteId = SiteId(u16::MAX);
 }
 
 impl CommLocal {

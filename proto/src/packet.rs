@@ -6,8 +6,8 @@ use crate::ids::{LocationId, Rank};
 /// `IVPK`, read as a little-endian number.
 pub const MAGIC: u32 = u32::from_le_bytes(*b"IVPK");
 /// The layout that this program writes, and the newest that it reads. Since 2 there are records of
-/// occupants.
-pub const VERSION: u16 = 2;
+/// occupants, since 3 facts have call sites.
+pub const VERSION: u16 = 3;
 /// The oldest layout that it reads.
 pub const VERSION_MIN: u16 = 1;
 /// Bytes of the header.
@@ -44,8 +44,10 @@ pub struct Losses {
 }
 
 /// The header of a packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
+    /// How the payload is laid out. What is written is always of [`VERSION`].
+    pub version: u16,
     /// Whose records these are.
     pub location: LocationId,
     /// Counts the location's packets from 0; the receiver puts them in order and drops what it has
@@ -65,6 +67,23 @@ pub struct Header {
     pub epoch: u32,
     /// The location's ledger when the packet was closed.
     pub losses: Losses,
+}
+
+impl Default for Header {
+    fn default() -> Header {
+        Header {
+            version: VERSION,
+            location: LocationId::default(),
+            sequence: 0,
+            length: 0,
+            records: 0,
+            first_time: 0,
+            last_time: 0,
+            next_request: 0,
+            epoch: 0,
+            losses: Losses::default(),
+        }
+    }
 }
 
 /// Why bytes are no packet.
@@ -229,6 +248,7 @@ impl Header {
         };
 
         let header = Header {
+            version,
             location: LocationId {
                 rank: Rank(u32_at(head, 8)),
                 thread,

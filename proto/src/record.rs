@@ -17,7 +17,7 @@ pub use reader::{Decoded, Decoder, RecordError, RecordFault};
 pub use words::Words;
 pub use writer::Encoder;
 
-use crate::ids::{CommLocal, RegionId};
+use crate::ids::{CommLocal, RegionId, SiteId};
 use crate::varint;
 
 /// Slots of the facts dictionary. 64 keep it within 2 KiB, so both sides stay in the first cache
@@ -30,11 +30,15 @@ const TOKEN_CONTINUATION: u8 = 65;
 /// Token: what follows is another thread's, which has the location now.
 const TOKEN_OCCUPANT: u8 = 66;
 
+/// The first number of a region that facts have no room for.
+pub const REGIONS_END: u16 = 1 << 12;
+const _: () = assert!(crate::mpi::FUNCTIONS.len() <= REGIONS_END as usize);
+
 /// Upper bound of a call's bytes, its parts apart: token, kind, region, communicator, peer, tag,
-/// bytes twice, time, duration, ordinal, number of parts.
-pub const MAX_CALL_BYTES: usize = 2 + 11 * varint::MAX_BYTES;
+/// bytes twice, site, time, duration, ordinal, number of parts.
+pub const MAX_CALL_BYTES: usize = 2 + 12 * varint::MAX_BYTES;
 /// Upper bound of a part's bytes.
-pub const MAX_PART_BYTES: usize = 2 + 8 * varint::MAX_BYTES;
+pub const MAX_PART_BYTES: usize = 2 + 9 * varint::MAX_BYTES;
 /// No record carries more parts; what is beyond follows in continuations.
 pub const MAX_PARTS: usize = 256;
 
@@ -113,6 +117,7 @@ impl RecordKind {
 pub struct Facts {
     /// What the other fields mean.
     pub kind: RecordKind,
+    /// The function, below [`REGIONS_END`].
     pub region: RegionId,
     /// The communicator, as this rank numbers it.
     pub comm: CommLocal,
@@ -124,6 +129,8 @@ pub struct Facts {
     pub bytes_out: u64,
     /// Bytes that came to this rank.
     pub bytes_in: u64,
+    /// Where the call was made, or the one that posted what is completed here.
+    pub site: SiteId,
 }
 
 /// One call: what the wrapper knew at its leave. Times in ticks of the node's clock.

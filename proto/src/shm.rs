@@ -169,7 +169,10 @@ pub struct Control {
     /// The place's process while it rests and wants to be woken when packets wait, else 0. Who
     /// wakes it puts 0 there first.
     pub bell: AtomicU32,
-    reserved: [u32; 6],
+    /// 1 while nobody wants to know where calls are made; 0 from the start, so that no call of a
+    /// rank that is ahead of its place lacks it.
+    pub without_sites: AtomicU32,
+    reserved: [u32; 5],
 }
 
 impl Control {

@@ -3,7 +3,7 @@
 mod samples;
 
 use invivo_proto::definition::{DEFINITION_BYTES_MAX, Definition, Run, Runs};
-use invivo_proto::ids::{CommId, CommLocal, Rank};
+use invivo_proto::ids::{CommId, CommLocal, Rank, SiteId};
 use proptest::prelude::*;
 
 fn comm_id() -> impl Strategy<Value = CommId> {
@@ -85,6 +85,25 @@ proptest! {
     }
 
     #[test]
+    fn modules_and_sites_come_back(
+        (number, site, module, offset) in any::<(u32, u16, u32, u64)>(),
+        build_id in prop::collection::vec(any::<u8>(), 0..40),
+        path in prop::collection::vec(any::<u8>(), 0..200),
+    ) {
+        let file = Definition::Module { number, build_id: &build_id, path: &path };
+        let bytes = encoded(&file);
+        prop_assert_eq!(Definition::decode(&bytes), Ok(file));
+        let site = Definition::Site { site: SiteId(site), module, offset };
+        let bytes = encoded(&site);
+        prop_assert_eq!(Definition::decode(&bytes), Ok(site));
+        for end in 0..bytes.len() {
+            let error = Definition::decode(&bytes[..end]).unwrap_err();
+            prop_assert_eq!((error.offset, error.why), (end, "ends early"));
+        }
+        prop_assert!(Definition::decode(&[&bytes[..], &[0]].concat()).is_err());
+    }
+
+    #[test]
     fn too_little_room_writes_nothing(
         id in comm_id(),
         name in prop::collection::vec(any::<u8>(), 1..50),
@@ -120,6 +139,8 @@ fn faults_are_told_with_their_offset() {
     assert!(refused(&[2, 0, 0, 0, 5, 0, 0]).contains("run is empty or leaves the world"));
     // A run that falls below rank 0.
     assert!(refused(&[2, 0, 0, 0, 1, 1, 3]).contains("run is empty or leaves the world"));
+    // kind, number, then a build id of nine bytes, of which there are two.
+    assert!(refused(&[5, 1, 9, 0, 0]).contains("build id is cut off at offset 3"));
     assert!(
         refused(&vec![3; DEFINITION_BYTES_MAX + 1]).contains("longer than a definition may be")
     );

@@ -1,9 +1,9 @@
 //! Golden bytes, of two kinds.
 //!
-//! `golden/v1`, `golden/v2` hold what **outlives a release**: packets, records and definitions are
-//! kept, and read by later programs. These bytes are for ever. A difference means that two releases
-//! no longer understand each other: raise the version and add a folder beside the others, or take
-//! the change back.
+//! `golden/v1`, `golden/v2`, `golden/v3` hold what **outlives a release**: packets, records and
+//! definitions are kept, and read by later programs. These bytes are for ever. A difference means
+//! that two releases no longer understand each other: raise the version and add a folder beside the
+//! others, or take the change back.
 //!
 //! `golden/control-N` holds **control messages**: the tree's, the gateway's link's, the
 //! supervisors' and those from place to place. Only processes of one release exchange them, so
@@ -17,6 +17,7 @@ mod samples;
 
 use invivo_proto::control::{self, link, local, peer, places, tree};
 use invivo_proto::definition::Definition;
+use invivo_proto::ids::SiteId;
 use invivo_proto::packet::{self, Header};
 use invivo_proto::record::{Decoded, Decoder};
 use samples::messages::{self, file};
@@ -96,8 +97,18 @@ fn no_folder_is_left_behind() {
 
 #[test]
 fn the_golden_packet_is_read() {
-    let records = samples::records();
+    let mut records = samples::records();
     reads(&golden(lasting(), "packet"), &records);
+    // Call sites came with version 3.
+    for (_, (decoded, parts)) in &mut records {
+        if let Decoded::Call(call, _) = decoded {
+            call.facts.site = SiteId::NONE;
+        }
+        parts
+            .iter_mut()
+            .for_each(|part| part.facts.site = SiteId::NONE);
+    }
+    reads(&golden(lasting_of(2), "packet"), &records);
     // Occupants came with version 2.
     let without = &records[..records.len() - 1];
     assert!(matches!(
@@ -110,8 +121,16 @@ fn the_golden_packet_is_read() {
 /// A packet has these records.
 fn reads(message: &[u8], records: &[(&str, samples::Record)]) {
     let (header, payload) = Header::decode(message).unwrap();
-    assert_eq!(header, samples::header(payload.len()));
-    let mut decoder = Decoder::new(header.first_time, header.next_request);
+    let Header { version, .. } = header;
+    let expected = samples::header(payload.len());
+    assert_eq!(
+        header,
+        Header {
+            version,
+            ..expected
+        }
+    );
+    let mut decoder = Decoder::of_version(version, header.first_time, header.next_request);
     let mut at = 0;
     for (name, (decoded, parts)) in records {
         assert_eq!(
@@ -135,12 +154,12 @@ fn reads(message: &[u8], records: &[(&str, samples::Record)]) {
 #[test]
 fn golden_definitions_are_read() {
     for (name, definition) in samples::definitions(&samples::runs()) {
-        // Outside came without a version of its own: only later programs write it.
-        let first = match definition {
-            Definition::Outside { .. } => 2,
+        // Outside and those of call sites came with version 3.
+        let since = match definition {
+            Definition::Outside { .. } | Definition::Module { .. } | Definition::Site { .. } => 3,
             _ => packet::VERSION_MIN,
         };
-        for version in first..=packet::VERSION {
+        for version in since..=packet::VERSION {
             let bytes = golden(lasting_of(version), &format!("definition-{name}"));
             assert_eq!(Definition::decode(&bytes).unwrap(), definition);
         }
@@ -219,6 +238,7 @@ fn every_variant_from_parent_to_child_has_a_sample() {
             Query::Stacks { .. } => 22,
             Query::Analyses => 24,
             Query::Grid(_) => 26,
+            Query::Sites { .. } => 27,
         },
         Down::Heartbeat => 12,
         Down::Time { .. } => 13,
@@ -227,7 +247,7 @@ fn every_variant_from_parent_to_child_has_a_sample() {
         Down::Shutdown => 16,
         Down::Analyses(_) => 25,
     };
-    complete(&messages::downs(), number, 27);
+    complete(&messages::downs(), number, 28);
 }
 
 #[test]
@@ -248,6 +268,7 @@ fn every_variant_from_child_to_parent_has_a_sample() {
             Partial::Stacks(_) => 15,
             Partial::Analyses(_) => 16,
             Partial::Grid(_) => 18,
+            Partial::Sites(_) => 19,
         },
         Up::Groups(_) => 6,
         Up::WantGroups(_) => 7,
@@ -256,7 +277,7 @@ fn every_variant_from_child_to_parent_has_a_sample() {
         Up::Drained => 10,
         Up::RankFaulted(_) => 17,
     };
-    complete(&messages::ups(), number, 19);
+    complete(&messages::ups(), number, 20);
 }
 
 #[test]
@@ -294,8 +315,9 @@ fn every_variant_of_the_link_has_a_sample() {
         Answer::Stacks(..) => 11,
         Answer::Analyses(..) => 12,
         Answer::Grid(..) => 13,
+        Answer::Sites(..) => 14,
     };
-    complete(&messages::responses(), number, 14);
+    complete(&messages::responses(), number, 15);
     let number = |message: &link::AtEnd| match message {
         link::AtEnd::Page(_) => 0,
         link::AtEnd::Result(_) => 1,

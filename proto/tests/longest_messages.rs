@@ -3,8 +3,8 @@
 mod samples;
 
 use invivo_proto::control;
-use invivo_proto::control::{fault, local, stacks};
-use invivo_proto::ids::{CommId, Rank, WorldRank};
+use invivo_proto::control::{fault, local, sites, stacks};
+use invivo_proto::ids::{CommId, Rank, RegionId, WorldRank};
 
 /// The bound of what places tell each other is that of its longest message.
 #[test]
@@ -27,6 +27,36 @@ fn the_longest_message_of_a_place_fits() {
     let longest = control::peer::Endpoints::new(WorldRank(u32::MAX), u64::MAX, sends);
     let bytes = control::encode(&longest).unwrap().len();
     assert!(bytes <= control::peer::PEER_BYTES_MAX, "{bytes}");
+}
+
+/// A table of call sites is as long as its page says: below 4 MiB.
+#[test]
+fn the_longest_table_of_call_sites_fits() {
+    let row = |number: u32| {
+        let site = sites::Site {
+            place: sites::Place::Code {
+                file: "f".repeat(sites::FILE_BYTES_MAX),
+                build_id: vec![0; local::BUILD_ID_BYTES_MAX],
+                offset: number.into(),
+            },
+            region: RegionId(1),
+        };
+        let named = local::Named {
+            function: "f".repeat(stacks::FUNCTION_BYTES_MAX),
+            line: "l".repeat(stacks::LINE_BYTES_MAX),
+        };
+        let stats = sites::SiteStats {
+            named: vec![named; local::INLINED_MAX],
+            ..samples::results::site_stats()
+        };
+        (site, stats)
+    };
+    let longest = sites::SiteTable {
+        rows: (0..sites::ROWS_MAX).map(row).collect(),
+        ..sites::SiteTable::default()
+    };
+    let bytes = control::encode(&longest).unwrap().len();
+    assert!(bytes < 4 << 20, "{bytes}");
 }
 
 /// The bound of what a supervisor and its place tell each other is that of the longest messages.

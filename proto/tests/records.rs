@@ -3,11 +3,11 @@
 
 mod samples;
 
-use invivo_proto::ids::{CommLocal, RegionId};
+use invivo_proto::ids::{CommLocal, RegionId, SiteId};
 use invivo_proto::packet::PAYLOAD_BYTES;
 use invivo_proto::record::{
     Call, Decoded, Decoder, Encoder, Facts, MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS, Part,
-    RecordError, RecordFault, RecordKind,
+    REGIONS_END, RecordError, RecordFault, RecordKind,
 };
 use proptest::prelude::*;
 use samples::{Record, encode};
@@ -31,19 +31,28 @@ const COMPLETIONS: [RecordKind; 4] = [
 /// Facts from a small world, so that the dictionary is hit and slots collide; now and then extreme
 /// ones.
 fn facts(kinds: &'static [RecordKind]) -> impl Strategy<Value = Facts> {
-    let small = (0..20u16, 0..3u32, -3..6i32, 0..3i32, 0..3u64, 0..3u64);
-    let usual = small.prop_map(|(region, comm, peer, tag, out, into)| {
-        (region + 1, comm, peer, tag, out * 512, into)
+    let small = (
+        0..20u16,
+        0..3u32,
+        -3..6i32,
+        0..3i32,
+        0..3u64,
+        0..3u64,
+        0..3u16,
+    );
+    let usual = small.prop_map(|(region, comm, peer, tag, out, into, site)| {
+        (region + 1, comm, peer, tag, out * 512, into, site)
     });
     let numbers = prop_oneof![
         20 => usual,
-        1 => any::<(u16, u32, i32, i32, u64, u64)>(),
-        1 => Just((u16::MAX, u32::MAX, i32::MIN, i32::MAX, u64::MAX, u64::MAX)),
+        1 => any::<(u16, u32, i32, i32, u64, u64, u16)>(),
+        1 => Just((u16::MAX, u32::MAX, i32::MIN, i32::MAX, u64::MAX, u64::MAX, u16::MAX)),
     ];
     (prop::sample::select(kinds), numbers).prop_map(
-        |(kind, (region, comm, peer, tag, bytes_out, bytes_in))| Facts {
+        |(kind, (region, comm, peer, tag, bytes_out, bytes_in, site))| Facts {
             kind,
-            region: RegionId(region),
+            region: RegionId(region % REGIONS_END),
+            site: SiteId(site),
             comm: CommLocal(comm),
             peer,
             tag,
@@ -302,7 +311,8 @@ fn no_record_is_longer_than_promised() {
     for kind in CALLS.into_iter().chain(COMPLETIONS) {
         let facts = Facts {
             kind,
-            region: RegionId(u16::MAX),
+            region: RegionId(REGIONS_END - 1),
+            site: SiteId::OTHERS,
             comm: CommLocal(u32::MAX),
             peer: i32::MIN,
             tag: i32::MIN,

@@ -6,7 +6,7 @@ mod samples;
 
 use fingerprint::fingerprint;
 use invivo_proto::control::{
-    analyses, buffers, fault, hang, local, peer, results, stacks, strategy, timeline, tree,
+    analyses, buffers, fault, hang, local, peer, results, sites, stacks, strategy, timeline, tree,
 };
 use invivo_proto::record::{MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS, RecordKind};
 use invivo_proto::{channel, control, definition, mpi, packet, record, shm, varint};
@@ -139,6 +139,8 @@ fn limits_are_the_sources() {
             "definition::DEFINITION_BYTES_MAX",
             definition::DEFINITION_BYTES_MAX as i64,
         ),
+        ("definition::SITES_MAX", definition::SITES_MAX.into()),
+        ("definition::MODULES_MAX", definition::MODULES_MAX.into()),
         ("control::VERSION", control::VERSION.into()),
         (
             "control::MESSAGE_BYTES_MAX",
@@ -195,6 +197,8 @@ fn limits_are_the_sources() {
         ("stacks::MODULE_BYTES_MAX", stacks::MODULE_BYTES_MAX as i64),
         ("stacks::LINE_BYTES_MAX", stacks::LINE_BYTES_MAX as i64),
         ("stacks::RANGES_MAX", stacks::RANGES_MAX as i64),
+        ("sites::ROWS_MAX", sites::ROWS_MAX.into()),
+        ("sites::FILE_BYTES_MAX", sites::FILE_BYTES_MAX as i64),
         ("local::MODULES_MAX", local::MODULES_MAX as i64),
         ("local::PATH_BYTES_MAX", local::PATH_BYTES_MAX as i64),
         (
@@ -331,7 +335,8 @@ fn shared_memory_is_drawn_as_it_lies() {
         spawned);
     layout!(Library: comms, requests, shared, any_source, proc_null, request_bytes,
         thread_multiple);
-    layout!(Control: gate, recording, gate_until_ns, recording_since, back_pressure, bell);
+    layout!(Control: gate, recording, gate_until_ns, recording_since, back_pressure, bell,
+        without_sites);
     layout!(Fault: state, signal, code, tid, address, instruction, stack, frame);
     layout!(Status: inside, region, entered_at, handle, numbers, stack, frame, entered, tid,
         open_slot, dropped, packets, overhead_ticks, overhead_samples, halvings, halvings_known,
@@ -406,6 +411,7 @@ fn the_document_has_seen_the_source() {
         "control/peer.rs",
         "control/places.rs",
         "control/record_class.rs",
+        "control/sites.rs",
         "control/results.rs",
         "control/stacks.rs",
         "control/strategy.rs",

@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 pub mod analyses;
+pub mod call_sites;
 pub mod coverage;
 pub mod death;
 pub mod fault;

@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use core::fmt;
 use invivo_proto::control::buffers::{Buffers, Records};
 use invivo_proto::control::results::{FunctionTable, JobStatus, Matrix};
+use invivo_proto::control::sites::SiteTable;
 use invivo_proto::control::timeline::Timeline;
 use invivo_proto::control::tree::{Partial, Query};
 
@@ -56,5 +57,9 @@ pub(crate) fn nothing(query: Query) -> Partial {
         Query::Stacks { .. } => Partial::Stacks(Box::default()),
         Query::Analyses => Partial::Analyses(Box::default()),
         Query::Grid(_) => Partial::Grid(Box::default()),
+        Query::Sites { rows_max } => Partial::Sites(Box::new(SiteTable {
+            rows_max,
+            ..SiteTable::default()
+        })),
     }
 }

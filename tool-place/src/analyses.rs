@@ -9,6 +9,7 @@ use invivo_analysis::functions::{Functions, bytes};
 use invivo_analysis::groups::{self, Groups};
 use invivo_analysis::matrix::MatrixLeaf;
 use invivo_analysis::pauses::Pauses;
+use invivo_analysis::sites::{Found, Sites};
 use invivo_analysis::switches::{Share, Switches};
 use invivo_mpi_link::clock::NodeClock;
 use invivo_proto::control::analyses::{AnalysesStatus, Analysis};
@@ -30,6 +31,7 @@ pub struct Analyses {
     /// How often matching has begun anew, see [`Switches::matching`].
     matchings: u64,
     functions: Functions,
+    sites: Sites,
     matrix: MatrixLeaf,
     traffic: Traffic,
     /// Groups that came since they were last sent up.
@@ -66,6 +68,7 @@ impl Analyses {
             switches: Switches::default(),
             matchings: 0,
             functions: Functions::default(),
+            sites: Sites::default(),
             matrix: MatrixLeaf::default(),
             traffic: Traffic::new(layout, me),
             groups: Groups::new(),
@@ -162,6 +165,7 @@ impl Analyses {
         if self.resets != resets {
             self.resets = resets;
             self.functions.reset();
+            self.sites.reset();
             self.matrix.reset();
             self.traffic.reset(at_ns);
             // `begun` stays: it is the job's beginning, not that of the recording.
@@ -182,6 +186,7 @@ impl Analyses {
         definition: &Definition<'_>,
     ) -> Result<(), DefinitionError> {
         self.matrix.learn(rank, definition);
+        self.sites.learn(rank, definition);
         // Sends that waited for a communicator's definition are looked through again.
         self.traffic.define();
         groups::learn(&mut self.groups, definition)
@@ -299,6 +304,11 @@ impl Analyses {
         self.functions.to_partial(rank_rows_max)
     }
 
+    /// The table of call sites so far, without names, with at most so many rows.
+    pub fn sites(&self, rows_max: u32) -> Found {
+        self.sites.find(rows_max)
+    }
+
     /// The communication matrix so far, in at most so many rows and columns.
     pub fn matrix(&self, side_max: u32) -> Matrix {
         self.matrix.to_partial(self.job_ranks, side_max)
@@ -353,6 +363,10 @@ impl OneSink<'_> {
                 .functions
                 .record(self.rank, call, parts, duration_ns, clipped);
         }
+        if on.contains(Analysis::Sites) {
+            let sites = &mut analyses.sites;
+            sites.record(self.rank, call, parts, duration_ns, clipped);
+        }
         if on.contains(Analysis::Matrix) {
             analyses.matrix.record(self.rank, call, parts);
         }
@@ -374,17 +388,25 @@ impl OneSink<'_> {
         let analyses = &mut *self.analyses;
         let begin = call.end.saturating_sub(call.duration);
         let Share { on, from } = analyses.switches.judge(begin, call.end);
-        if on.contains(Analysis::Functions) {
-            let from = from[Analysis::Functions as usize];
-            let (duration_ns, clipped) = if from > begin {
-                let behind = analyses.ranks[self.index].pauses.net(from, call.end);
+        let pauses = &analyses.ranks[self.index].pauses;
+        let behind = |analysis: Analysis| {
+            let from = from[analysis as usize];
+            if from > begin {
+                let behind = pauses.net(from, call.end);
                 (analyses.clock.duration_ns(behind.ticks), true)
             } else {
                 (duration_ns, clipped)
-            };
-            analyses
-                .functions
-                .record(self.rank, call, parts, duration_ns, clipped);
+            }
+        };
+        if on.contains(Analysis::Functions) {
+            let (duration_ns, clipped) = behind(Analysis::Functions);
+            let functions = &mut analyses.functions;
+            functions.record(self.rank, call, parts, duration_ns, clipped);
+        }
+        if on.contains(Analysis::Sites) {
+            let (duration_ns, clipped) = behind(Analysis::Sites);
+            let sites = &mut analyses.sites;
+            sites.record(self.rank, call, parts, duration_ns, clipped);
         }
         if on.contains(Analysis::Matrix) {
             analyses.matrix.record(self.rank, call, parts);
@@ -405,6 +427,9 @@ impl OneSink<'_> {
         let share = self.analyses.switches.judge(begin, end);
         if share.on.contains(Analysis::Functions) {
             self.analyses.functions.record_more(self.rank, parts);
+        }
+        if share.on.contains(Analysis::Sites) {
+            self.analyses.sites.record_more(self.rank, parts);
         }
         if share.on.contains(Analysis::Matrix) {
             self.analyses.matrix.record_more(self.rank, parts);

@@ -7,7 +7,7 @@
 //! its packet, not the location: the next packet begins with an empty dictionary.
 
 use crate::tap::Tap;
-use invivo_proto::packet::{Header, PAYLOAD_BYTES};
+use invivo_proto::packet::{Header, PAYLOAD_BYTES, VERSION};
 use invivo_proto::record::{Call, Decoded, Decoder, MAX_PARTS, Part, RecordError};
 use std::collections::BTreeMap;
 
@@ -75,6 +75,14 @@ struct Current {
     accounted: u64,
     decoder: Option<Decoder>,
     spoiled: bool,
+}
+
+/// With what the reading of a packet begins.
+#[derive(Clone, Copy)]
+struct Begin {
+    version: u16,
+    first_time: u64,
+    next_request: u64,
 }
 
 /// The records of one location on their way in.
@@ -213,7 +221,13 @@ impl Intake {
             self.counts.packets_shm += 1;
         }
         sink.epoch(piece.epoch);
-        let read = self.read(piece.first_time, piece.next_request, piece.bytes, sink);
+        let begin = Begin {
+            // A rank and its place are of one release.
+            version: VERSION,
+            first_time: piece.first_time,
+            next_request: piece.next_request,
+        };
+        let read = self.read(begin, piece.bytes, sink);
         if self.current.spoiled {
             self.account_unreadable(piece.records);
         }
@@ -261,7 +275,12 @@ impl Intake {
         // A packet shorter than what shared memory showed of it holds nothing new.
         let rest = payload.get(self.current.at..).unwrap_or_default();
         sink.epoch(header.epoch);
-        let read = self.read(header.first_time, header.next_request, rest, sink);
+        let begin = Begin {
+            version: header.version,
+            first_time: header.first_time,
+            next_request: header.next_request,
+        };
+        let read = self.read(begin, rest, sink);
         self.close(header.records);
         read
     }
@@ -285,8 +304,7 @@ impl Intake {
     /// Reads records that follow those taken before.
     fn read(
         &mut self,
-        first_time: u64,
-        next_request: u64,
+        begin: Begin,
         bytes: &[u8],
         sink: &mut impl Sink,
     ) -> Result<(), RecordError> {
@@ -294,13 +312,18 @@ impl Intake {
             return Ok(());
         }
         debug_assert!(self.current.at + bytes.len() <= PAYLOAD_BYTES);
+        let Begin {
+            version,
+            first_time,
+            next_request,
+        } = begin;
 
         // One decoder for all pieces of a packet: its dictionary and its time go on from piece to
         // piece.
         let decoder = self
             .current
             .decoder
-            .get_or_insert_with(|| Decoder::new(first_time, next_request));
+            .get_or_insert_with(|| Decoder::of_version(version, first_time, next_request));
         let calls_before = self.counts.calls;
         let (mut at, mut taken) = (0, 0);
         let mut result = Ok(());

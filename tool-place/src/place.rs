@@ -24,6 +24,7 @@ mod pressure;
 mod queries;
 mod rank_counts;
 mod rest;
+mod site_queries;
 mod stack_names;
 mod stack_queries;
 mod supervisor_messages;

@@ -3,10 +3,13 @@
 //! The only unsafe code of the tests.
 #![allow(unsafe_code)]
 
+use invivo_proto::definition::Definition;
 use invivo_proto::ids::{LocationId, Rank};
 use invivo_proto::packet::{HEADER_BYTES, Header, Losses, PACKET_BYTES, PAYLOAD_BYTES};
 use invivo_proto::record::{Call, Encoder, MAX_CALL_BYTES, MAX_PART_BYTES, Part};
-use invivo_proto::shm::{Page, Region, SlotHeader, Status, inside, owner, region_bytes};
+use invivo_proto::shm::{
+    Page, RING_BYTES, Region, SlotHeader, Status, inside, owner, region_bytes,
+};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap};
 use std::os::fd::OwnedFd;
@@ -178,6 +181,22 @@ impl Writer {
         }
         self.written += bytes.len();
         slot.committed.store(self.written as u32, Ordering::Release);
+    }
+
+    /// Puts a definition into the ring, which the test does not fill.
+    pub fn define(&mut self, definition: &Definition<'_>) {
+        let mut bytes = [0u8; 512];
+        let length = definition.encode(&mut bytes).expect("room");
+        let entry = [&(length as u16).to_le_bytes()[..], &bytes[..length]].concat();
+        let ring = &self.page().ring;
+        let head = ring.head.load(Ordering::Relaxed);
+        for (at, byte) in entry.iter().enumerate() {
+            let at = (head as usize + at) % RING_BYTES;
+            // SAFETY: inside the ring, and the bytes from head on are the writer's until it moves.
+            unsafe { ring.bytes[at].get().write(*byte) };
+        }
+        ring.head
+            .store(head + entry.len() as u64, Ordering::Release);
     }
 
     /// Another thread has the location now: says so in the open packet and on the page.

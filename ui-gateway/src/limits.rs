@@ -160,6 +160,10 @@ pub const RANK_ROWS_DEFAULT: u32 = 4096;
 pub const RANK_ROWS_MAX: u32 = 65536;
 /// Bytes of a row in a message.
 pub const RANK_ROW_BYTES: usize = 128;
+/// Maximum number of rows of call sites, and the default: what the tree answers.
+pub const SITE_ROWS_MAX: u32 = invivo_proto::control::sites::ROWS_MAX;
+/// Bytes of such a row in a message, where its names are as long as they can be.
+pub const SITE_ROW_BYTES: usize = 1800;
 /// Default time without progress after which a rank is inspected, in ns: a person who asks has
 /// waited for longer.
 pub const HANG_OLDER_NS_DEFAULT: u64 = 1_000_000_000;

@@ -34,10 +34,11 @@ use tokio::sync::watch;
 use tonic::{Request, Response, Status};
 
 /// What a gateway of this version can do; commands by the names of their orders.
-pub const CAPABILITIES: [&str; 23] = [
+pub const CAPABILITIES: [&str; 24] = [
     "status",
     "watch",
     "functions",
+    "call-sites",
     "matrix",
     "messages",
     "grid",
@@ -245,6 +246,14 @@ impl v1::invivo_server::Invivo for Service {
         self.answer_functions(request.get_ref(), token).await
     }
 
+    async fn call_sites(
+        &self,
+        request: Request<v1::CallSitesRequest>,
+    ) -> Result<Response<v1::CallSitesReply>, Status> {
+        let token = caller(&request)?.token;
+        self.answer_call_sites(request.get_ref(), token).await
+    }
+
     async fn matrix(
         &self,
         request: Request<v1::MatrixRequest>,
@@ -364,15 +373,7 @@ impl v1::invivo_server::Invivo for Service {
         &self,
         request: Request<v1::AnalysesRequest>,
     ) -> Result<Response<v1::AnalysesReply>, Status> {
-        let token = caller(&request)?.token;
-        let reply = self.query(token, Query::Analyses).await?;
-        let Answer::Analyses(status, coverage) = &reply.answer else {
-            return Err(LinkError::Mismatched.into());
-        };
-        Ok(Response::new(v1::AnalysesReply {
-            coverage: Some(convert::coverage(coverage, &reply.missing)),
-            analyses: convert::analyses::all(status),
-        }))
+        self.answer_analyses(caller(&request)?.token).await
     }
 
     async fn buffers(
@@ -436,22 +437,7 @@ impl v1::invivo_server::Invivo for Service {
         request: Request<v1::RedeemRequest>,
     ) -> Result<Response<v1::RedeemReply>, Status> {
         let connection = connection(&request)?;
-        let key = connection.peer().key();
-        let (reply, guest) = self
-            .invitations
-            .redeem(&request.get_ref().secret, key, Instant::now())
-            // A wrong secret counts like a call without a token, since it is an attempt to guess.
-            .inspect_err(|_| {
-                connection.count_refusal();
-                let (peer, client) = (connection.peer(), connection.client_name());
-                self.audit
-                    .refused("redeem", peer, client, "no such invitation");
-            })?;
-        let used = format!("invitation {guest} used, scope {}", reply.scope);
-        let client = connection.client_name();
-        self.log
-            .info(LogKind::Invitation, &connection.peer(), &client, &used);
-        Ok(Response::new(reply))
+        self.answer_redeem(connection, &request.get_ref().secret)
     }
 
     async fn guests(

@@ -40,6 +40,7 @@ async fn hello_has_versions_capabilities_and_the_job() {
             "status",
             "watch",
             "functions",
+            "call-sites",
             "matrix",
             "messages",
             "grid",

@@ -64,6 +64,10 @@ async fn all_calls(job: &JobDir, token: Option<&str>) -> Vec<(&'static str, Resu
             outcome(client.functions(v1::FunctionsRequest::default())).await,
         ),
         (
+            "CallSites",
+            outcome(client.call_sites(v1::CallSitesRequest::default())).await,
+        ),
+        (
             "Matrix",
             outcome(client.matrix(v1::MatrixRequest::default())).await,
         ),

@@ -127,6 +127,7 @@ impl FinalResult {
             | Answer::Timeline(..)
             | Answer::Stacks(..)
             | Answer::Grid(..) => {}
+            Answer::Sites(..) => {}
         }
         self.unanswered = self.unanswered.saturating_sub(1);
     }

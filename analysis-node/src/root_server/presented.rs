@@ -29,6 +29,7 @@ impl RootServer {
             Partial::Stacks(stacks) => Answer::Stacks(stacks, coverage),
             Partial::Analyses(analyses) => Answer::Analyses(analyses, coverage),
             Partial::Grid(grid) => Answer::Grid(grid, coverage),
+            Partial::Sites(table) => Answer::Sites(table, coverage),
             Partial::Status(mut status) => {
                 status.notes.extend(self.own_notes());
                 status.cut_notes();

@@ -119,6 +119,7 @@ impl Scene {
             Query::Stacks { .. } => Partial::Stacks(Box::default()),
             Query::Analyses => Partial::Analyses(Box::default()),
             Query::Grid(_) => Partial::Grid(Box::default()),
+            Query::Sites { .. } => Partial::Sites(Box::default()),
             Query::Status => Partial::Status(JobStatus {
                 states: [0, 0, 0, 0, 3, 0],
                 ..JobStatus::default()

@@ -13,6 +13,7 @@ use crate::record::{send_queue, thread_location};
 use crate::resolve::pmpi;
 use crate::resolve::predefined::{comm_null, comm_world, errors_return, type_byte};
 use crate::track::communicator_ids;
+use crate::track::sites::Caller;
 use crate::world::{attributes, worlds};
 use core::ffi::c_int;
 use core::sync::atomic::Ordering;
@@ -26,8 +27,9 @@ struct Split {
     tool: Comm,
 }
 
-/// Splits the world and begins to observe. `begin` is when the application called `region`.
-pub fn start(region: u16, begin: u64) {
+/// Splits the world and begins to observe. `begin` is when the application, at `caller`, called
+/// `region`.
+pub fn start(region: u16, begin: u64, caller: Caller) {
     let Some(page) = process::page() else { return };
     spinning::start();
     let Some(Split {
@@ -64,7 +66,7 @@ pub fn start(region: u16, begin: u64) {
     page.phase.store(phase::RUNNING, Ordering::Release);
     process::enter_state(process::state::OBSERVING);
     fault::watch();
-    if let Some(mut call) = Call::initialised(region, begin) {
+    if let Some(mut call) = Call::initialised(region, begin, caller) {
         call.called();
         call.leave();
     }

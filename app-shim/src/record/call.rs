@@ -15,6 +15,7 @@ use super::{gate, left_call, overflow};
 use crate::clock::ticks;
 use crate::limits::SAMPLED_CALLS;
 use crate::process;
+use crate::track::sites::{self, Caller};
 use core::mem::offset_of;
 use core::sync::atomic::{Ordering, compiler_fence};
 use invivo_proto::ids::{CommLocal, RegionId};
@@ -35,6 +36,10 @@ pub struct Call {
     pub ordinal: u64,
     /// How many of the location's parts are the call's.
     pub parts: usize,
+    /// Who made the call.
+    caller: Caller,
+    /// Where, as the first word of facts has it; 0 until the real call is back.
+    site: u64,
     /// 0 where there will be no record.
     begin: u64,
     /// When the real call came back.
@@ -45,7 +50,7 @@ impl Call {
     /// Begins a call, or gives nothing where it is to be passed on unseen: before initialisation,
     /// after draining, inside another call, in a forked child.
     #[inline(always)]
-    pub fn enter(region: u16) -> Option<Call> {
+    pub fn enter(region: u16, caller: Caller) -> Option<Call> {
         if !process::observing() {
             return None;
         }
@@ -80,12 +85,12 @@ impl Call {
                 location.sample(begin);
             }
         }
-        Some(Call::new(location, region, begin))
+        Some(Call::new(location, region, begin, caller))
     }
 
     /// Begins the call that made observation possible. No gate is in its way: it is complete
     /// already.
-    pub fn initialised(region: u16, begin: u64) -> Option<Call> {
+    pub fn initialised(region: u16, begin: u64, caller: Caller) -> Option<Call> {
         let mut location = current()?;
         location.open_at = left_call::NEVER;
         // The page names this call already, and goes on to do so where it is not recorded.
@@ -94,6 +99,7 @@ impl Call {
             location,
             region,
             if is_recorded { begin } else { 0 },
+            caller,
         ))
     }
 
@@ -105,11 +111,11 @@ impl Call {
             return None;
         }
         let location = current().or_else(overflow::inside)?;
-        Some(Call::new(location, region, 0))
+        Some(Call::new(location, region, 0, Caller::NONE))
     }
 
     #[inline(always)]
-    fn new(location: Here, region: u16, begin: u64) -> Call {
+    fn new(location: Here, region: u16, begin: u64, caller: Caller) -> Call {
         let region = RegionId(region);
         Call {
             location,
@@ -123,6 +129,8 @@ impl Call {
             kind: RecordKind::Plain,
             ordinal: 0,
             parts: 0,
+            caller,
+            site: 0,
             begin,
             end: begin,
         }
@@ -158,6 +166,22 @@ impl Call {
         } else if self.recorded() {
             self.end = ticks();
         }
+        if self.recorded() && self.location.control.without_sites.load(Ordering::Relaxed) == 0 {
+            self.site = sites::bits(self.caller);
+            self.facts.head |= self.site;
+        }
+    }
+
+    /// Where the call was made, as [`Words::of_site`] has it.
+    #[inline(always)]
+    pub fn site(&self) -> u64 {
+        self.site
+    }
+
+    /// The first word of facts of this call.
+    #[inline(always)]
+    pub fn head(&self, kind: RecordKind, comm: CommLocal) -> u64 {
+        Words::head(kind, self.region, comm) | self.site
     }
 
     /// Whether there will be a record. Known once the real call is back.

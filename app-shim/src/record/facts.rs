@@ -46,7 +46,7 @@ impl Call {
         bytes_in: u64,
     ) -> Words {
         Words {
-            head: Words::head(kind, self.region, comm),
+            head: self.head(kind, comm),
             message: Words::message(peer, tag),
             bytes_out,
             bytes_in,
@@ -90,7 +90,7 @@ impl Call {
     /// Notes the communicator by its number in records, before anything else is noted.
     #[inline(always)]
     fn is_on(&mut self, comm: CommLocal) {
-        self.facts.head = Words::head(RecordKind::Plain, self.region, comm);
+        self.facts.head = self.head(RecordKind::Plain, comm);
     }
 
     /// The number of a request that the call posts behind `before` others.

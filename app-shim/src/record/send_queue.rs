@@ -15,7 +15,7 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering};
 use invivo_proto::channel::TAG_PACKET;
 use invivo_proto::ids::{LocationId, Rank};
-use invivo_proto::packet::{HEADER_BYTES, Header};
+use invivo_proto::packet::{HEADER_BYTES, Header, VERSION};
 use invivo_proto::shm::{SlotHeader, owner};
 
 /// When observation began.
@@ -59,6 +59,7 @@ pub fn send(location: &Location, slot: &'static SlotHeader, written: usize) -> b
         return false;
     };
     let header = Header {
+        version: VERSION,
         location: LocationId {
             rank: Rank(page.rank.load(Ordering::Relaxed)),
             thread: location.index,

@@ -72,7 +72,12 @@ pub fn is_nth(request: Request, number: u32) {
 }
 
 /// Starts a persistent request, by a call of `region`, under whose name its bytes move.
-pub fn restart(request: Request, number: u64, now: u64, region: RegionId) -> Option<Words> {
+pub fn restart(
+    request: Request,
+    number: u64,
+    now: u64,
+    (region, site): (RegionId, u64),
+) -> Option<Words> {
     REQUESTS.with(|table| {
         let posted = table.get(request.bits())?;
         // Each start is an operation of its own.
@@ -80,6 +85,7 @@ pub fn restart(request: Request, number: u64, now: u64, region: RegionId) -> Opt
         posted.request = number;
         posted.posted = now;
         posted.facts.set_region(region);
+        posted.facts.set_site(site);
         Some(posted.facts)
     })
 }

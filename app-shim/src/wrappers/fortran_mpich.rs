@@ -5,7 +5,7 @@
 //! Fortran's.
 #![allow(non_snake_case)]
 
-use super::macros::next;
+use super::macros::{entry, next};
 use super::recorded::{number_of, recorded};
 use crate::family::*;
 use crate::resolve::symbols::NextFunction;
@@ -16,23 +16,25 @@ use core::ffi::{c_int, c_void};
 /// A function of the library's inside.
 macro_rules! internal {
     ($name:ident($($arg:ident: $type:ty),*), |$real:ident| $body:block) => {
-        #[doc = concat!("`", stringify!($name), "`")]
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
+        internal!($name($($arg: $type),*), |$real, _caller| $body);
+    };
+    ($name:ident($($arg:ident: $type:ty),*), |$real:ident, $caller:ident| $body:block) => {
+        entry!($name, ($($arg: $type),*) -> c_int, |$caller| {
             next!($real, $name, ($($type),*));
             // SAFETY: the library's function of this name has this signature; arguments are the
             // caller's.
             unsafe { $body }
-        }
+        });
     };
 }
 
 /// Setting an attribute of an object, recorded as a call of the C function.
 macro_rules! set_attr {
     ($name:ident($type:ty) as $c:literal) => {
-        internal!($name(object: $type, keyval: c_int, value: *mut c_void, kind: c_int), |real| {
+        internal!($name(object: $type, keyval: c_int, value: *mut c_void, kind: c_int),
+        |real, caller| {
             let object = object.substituted();
-            recorded(const { number_of($c) }, || real(object, keyval, value, kind))
+            recorded(const { number_of($c) }, caller, || real(object, keyval, value, kind))
         });
     };
 }

@@ -5,6 +5,7 @@
 //! callbacks get the right one, and calls are recorded under their C name.
 #![allow(non_snake_case)]
 
+use super::macros::entry;
 use super::recorded::{number_of, recorded};
 use crate::family::*;
 use crate::resolve::predefined::{comm_of_fortran, fortran_number};
@@ -23,9 +24,11 @@ macro_rules! fortran {
         fortran!($($more)+: $($rest)*);
     };
     ($name:ident: ($($arg:ident: $type:ty),*), $ierr:ident, |$real:ident| $body:block) => {
-        #[doc = concat!("`", stringify!($name), "`")]
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($arg: $type,)* $ierr: *mut Fint) {
+        fortran!($name: ($($arg: $type),*), $ierr, |$real, _caller| $body);
+    };
+    ($name:ident: ($($arg:ident: $type:ty),*), $ierr:ident,
+     |$real:ident, $caller:ident| $body:block) => {
+        entry!($name, ($($arg: $type,)* $ierr: *mut Fint) -> (), |$caller| {
             static NEXT: NextFunction =
                 NextFunction::by_bytes(concat!(stringify!($name), "\0").as_bytes());
             let address = NEXT.address();
@@ -40,7 +43,7 @@ macro_rules! fortran {
                     core::mem::transmute(address);
                 $body
             }
-        }
+        });
     };
 }
 
@@ -59,9 +62,10 @@ unsafe fn substitute(comm: *const Fint) -> Fint {
 
 macro_rules! set_attr {
     ($c:literal: $($name:ident)+) => {
-        fortran! { $($name)+: (comm: *const Fint, keyval: Pointer, value: Pointer), ierr, |real| {
+        fortran! { $($name)+: (comm: *const Fint, keyval: Pointer, value: Pointer), ierr,
+        |real, caller| {
             let comm = substitute(comm);
-            recorded(const { number_of($c) }, || real(&comm, keyval, value, ierr));
+            recorded(const { number_of($c) }, caller, || real(&comm, keyval, value, ierr));
         } }
     };
 }
@@ -99,8 +103,9 @@ get_attr! {
 /// Attributes of types and windows have nothing to do with the world.
 macro_rules! only_recorded {
     ($c:literal: $($name:ident)+) => {
-        fortran! { $($name)+: (object: Pointer, keyval: Pointer, value: Pointer), ierr, |real| {
-            recorded(const { number_of($c) }, || real(object, keyval, value, ierr));
+        fortran! { $($name)+: (object: Pointer, keyval: Pointer, value: Pointer), ierr,
+        |real, caller| {
+            recorded(const { number_of($c) }, caller, || real(object, keyval, value, ierr));
         } }
     };
 }
@@ -136,9 +141,9 @@ create_keyval! {
 
 macro_rules! create_errhandler {
     ($c:literal: $($name:ident)+) => {
-        fortran! { $($name)+: (function: Pointer, errhandler: Pointer), ierr, |real| {
+        fortran! { $($name)+: (function: Pointer, errhandler: Pointer), ierr, |real, caller| {
             let function = callbacks::entry(function, Passing::Fortran).cast_mut();
-            recorded(const { number_of($c) }, || real(function, errhandler, ierr));
+            recorded(const { number_of($c) }, caller, || real(function, errhandler, ierr));
         } }
     };
 }

@@ -10,27 +10,28 @@ use crate::lifecycle::attach::attach;
 use crate::lifecycle::{finalize, init_lock, sessions, start};
 use crate::record::call::Call;
 use crate::resolve::pmpi;
+use crate::track::sites::Caller;
 use core::ffi::{c_char, c_int, c_void};
 
 /// Runs the real initialisation, attaching before it and splitting the world after it.
-fn initialise(number: u16, real: impl FnOnce() -> c_int) -> c_int {
+fn initialise(number: u16, caller: Caller, real: impl FnOnce() -> c_int) -> c_int {
     attach();
     // Behind attaching, which is no part of the call.
     let begin = ticks();
     let result = real();
     if result == SUCCESS {
-        start::start(number, begin);
+        start::start(number, begin, caller);
     }
     result
 }
 
-special!(MPI_Init, PMPI_Init, (argc: *mut c_int, argv: *mut *mut *mut c_char), |real| {
+special!(MPI_Init, PMPI_Init, (argc: *mut c_int, argv: *mut *mut *mut c_char), |real, caller| {
     const NUMBER: u16 = number_of(c"MPI_Init");
     // SAFETY: the arguments are the caller's.
     let real = || unsafe { real(argc, argv) };
     let begin = || match sessions::take_world() {
-        true => recorded(NUMBER, || SUCCESS),
-        false => initialise(NUMBER, real),
+        true => recorded(NUMBER, caller, || SUCCESS),
+        false => initialise(NUMBER, caller, real),
     };
     init_lock::alone(begin, real)
 });
@@ -39,23 +40,23 @@ special!(
     MPI_Init_thread,
     PMPI_Init_thread,
     (argc: *mut c_int, argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int),
-    |real| {
+    |real, caller| {
         const NUMBER: u16 = number_of(c"MPI_Init_thread");
         // SAFETY: the arguments are the caller's.
         let real = || unsafe { real(argc, argv, required, provided) };
         let begin = || match sessions::take_world() {
             // SAFETY: the caller's own place, and MPI is initialised.
-            true => recorded(NUMBER, || unsafe { pmpi::query_thread(provided) }),
-            false => initialise(NUMBER, real),
+            true => recorded(NUMBER, caller, || unsafe { pmpi::query_thread(provided) }),
+            false => initialise(NUMBER, caller, real),
         };
         init_lock::alone(begin, real)
     }
 );
 
-special!(MPI_Finalize, PMPI_Finalize, (), |real| {
+special!(MPI_Finalize, PMPI_Finalize, (), |real, caller| {
     const NUMBER: u16 = number_of(c"MPI_Finalize");
     finalize::beginning();
-    if let Some(call) = Call::enter(NUMBER) {
+    if let Some(call) = Call::enter(NUMBER, caller) {
         finalize::finalizing(call);
     }
     // SAFETY: no arguments. Draining happens inside, when MPI_COMM_SELF loses its attributes.

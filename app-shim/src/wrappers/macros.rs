@@ -7,20 +7,54 @@
 //! functions by one name or the other; the depth guard in [`crate::record::call::Call`] sees to it
 //! that a call counts once.
 
+/// An exported function whose body gets to know its caller.
+///
+/// Rust does not tell a function where it returns to. So the exported name is that of an entry of
+/// two instructions: it puts the stack pointer, below which nothing lies yet but the return
+/// address, into the register of the first floating-point argument and goes on to the body.
+/// Arguments that are none are passed in the same way with it and without, and no wrapped function
+/// has one that is.
+///
+/// The body has the function's name, too, by which a stack of the program shows it.
+macro_rules! entry {
+    ($name:ident, ($($arg:ident: $type:ty),*) -> $return:ty, |$caller:ident| $body:block) => {
+        const _: () = {
+            unsafe extern "C" fn $name($($arg: $type,)* stack: f64) -> $return {
+                // SAFETY: from the entry, and this function has not returned.
+                let $caller = unsafe { crate::track::sites::Caller::of(stack) };
+                $body
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[unsafe(naked)]
+            #[unsafe(export_name = stringify!($name))]
+            unsafe extern "C" fn entry() {
+                core::arch::naked_asm!("movq xmm0, rsp", "jmp {body}", body = sym $name)
+            }
+
+            #[cfg(not(target_arch = "x86_64"))]
+            #[unsafe(export_name = stringify!($name))]
+            unsafe extern "C" fn entry($($arg: $type),*) -> $return {
+                // SAFETY: the arguments are the caller's.
+                unsafe { $name($($arg,)* 0.0) }
+            }
+        };
+    };
+}
+pub(crate) use entry;
+
 /// Both names of a recorded function.
 macro_rules! wrap {
     ($index:literal, $name:ident, $pname:ident, ($($arg:ident: $type:ty),*),
      |$call:ident| { $($before:tt)* }, |$result:ident| { $($after:tt)* }) => {
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
-            crate::wrappers::macros::exported!($name, ($($arg: $type),*), $index,
+        crate::wrappers::macros::entry!($name, ($($arg: $type),*) -> c_int, |caller| {
+            crate::wrappers::macros::exported!($name, ($($arg: $type),*), $index, caller,
                 |$call| { $($before)* }, |$result| { $($after)* })
-        }
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $pname($($arg: $type),*) -> c_int {
-            crate::wrappers::macros::exported!($pname, ($($arg: $type),*), $index,
+        });
+        crate::wrappers::macros::entry!($pname, ($($arg: $type),*) -> c_int, |caller| {
+            crate::wrappers::macros::exported!($pname, ($($arg: $type),*), $index, caller,
                 |$call| { $($before)* }, |$result| { $($after)* })
-        }
+        });
     };
 }
 pub(crate) use wrap;
@@ -35,24 +69,22 @@ macro_rules! follow {
     ($index:literal, $name:ident, $pname:ident, ($($arg:ident: $type:ty),*),
      |$call:ident| { $($needs:tt)* } { $($before:tt)* },
      |$result:ident| { $($after:tt)* } { $($noted:tt)* }) => {
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
-            crate::wrappers::macros::exported!($name, ($($arg: $type),*), $index,
+        crate::wrappers::macros::entry!($name, ($($arg: $type),*) -> c_int, |caller| {
+            crate::wrappers::macros::exported!($name, ($($arg: $type),*), $index, caller,
                 |$call| { $($needs)* $($before)* }, |$result| { $($after)* $($noted)* },
                 |real| {
                     crate::wrappers::macros::inside!(real, ($($arg),*), $index,
                         |$call| { $($before)* }, |$result| { $($after)* })
                 })
-        }
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $pname($($arg: $type),*) -> c_int {
-            crate::wrappers::macros::exported!($pname, ($($arg: $type),*), $index,
+        });
+        crate::wrappers::macros::entry!($pname, ($($arg: $type),*) -> c_int, |caller| {
+            crate::wrappers::macros::exported!($pname, ($($arg: $type),*), $index, caller,
                 |$call| { $($needs)* $($before)* }, |$result| { $($after)* $($noted)* },
                 |real| {
                     crate::wrappers::macros::inside!(real, ($($arg),*), $index,
                         |$call| { $($before)* }, |$result| { $($after)* })
                 })
-        }
+        });
     };
 }
 pub(crate) use follow;
@@ -75,13 +107,13 @@ pub(crate) use inside;
 /// The body under one of the two names. A call inside another one is passed on, unless the last
 /// argument says what to do then.
 macro_rules! exported {
-    ($name:ident, ($($arg:ident: $type:ty),*), $index:literal,
+    ($name:ident, ($($arg:ident: $type:ty),*), $index:literal, $caller:ident,
      |$call:ident| { $($before:tt)* }, |$result:ident| { $($after:tt)* }) => {
-        crate::wrappers::macros::exported!($name, ($($arg: $type),*), $index,
+        crate::wrappers::macros::exported!($name, ($($arg: $type),*), $index, $caller,
             |$call| { $($before)* }, |$result| { $($after)* },
             |real| { real($($arg),*) })
     };
-    ($name:ident, ($($arg:ident: $type:ty),*), $index:literal,
+    ($name:ident, ($($arg:ident: $type:ty),*), $index:literal, $caller:ident,
      |$call:ident| { $($before:tt)* }, |$result:ident| { $($after:tt)* },
      |$real:ident| { $($inner:tt)* }) => {{
         crate::wrappers::macros::next!($real, $name, ($($type),*));
@@ -90,7 +122,7 @@ macro_rules! exported {
         // who keeps the function's preconditions. What `before` and `after` read through pointers,
         // the function reads too.
         unsafe {
-            let Some(mut $call) = crate::record::call::Call::enter($index) else {
+            let Some(mut $call) = crate::record::call::Call::enter($index, $caller) else {
                 return { $($inner)* };
             };
             $($before)*
@@ -147,21 +179,23 @@ macro_rules! next {
 }
 pub(crate) use next;
 
-/// Both names of a function that has a body of its own, each with its own next function.
+/// Both names of a function that has a body of its own, each with its own next function. The body
+/// may ask who the caller is.
 macro_rules! special {
     ($name:ident, $pname:ident, ($($arg:ident: $type:ty),*), |$real:ident| $body:block) => {
-        #[doc = concat!("`", stringify!($name), "`")]
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
+        crate::wrappers::macros::special!($name, $pname, ($($arg: $type),*),
+            |$real, _caller| $body);
+    };
+    ($name:ident, $pname:ident, ($($arg:ident: $type:ty),*),
+     |$real:ident, $caller:ident| $body:block) => {
+        crate::wrappers::macros::entry!($name, ($($arg: $type),*) -> c_int, |$caller| {
             crate::wrappers::macros::next!($real, $name, ($($type),*));
             $body
-        }
-        #[doc = concat!("`", stringify!($pname), "`")]
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $pname($($arg: $type),*) -> c_int {
+        });
+        crate::wrappers::macros::entry!($pname, ($($arg: $type),*) -> c_int, |$caller| {
             crate::wrappers::macros::next!($real, $pname, ($($type),*));
             $body
-        }
+        });
     };
 }
 pub(crate) use special;

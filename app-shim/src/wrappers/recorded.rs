@@ -1,13 +1,14 @@
 //! A recorded call of an MPI function by name, for wrappers that are not generated.
 
 use crate::record::call::Call;
+use crate::track::sites::Caller;
 use core::ffi::CStr;
 use invivo_proto::mpi::FUNCTIONS;
 
 /// Runs `real` within a recorded call of the function `number`, as every recorded wrapper does.
 #[inline(always)]
-pub fn recorded<R>(number: u16, real: impl FnOnce() -> R) -> R {
-    let Some(mut call) = Call::enter(number) else {
+pub fn recorded<R>(number: u16, caller: Caller, real: impl FnOnce() -> R) -> R {
+    let Some(mut call) = Call::enter(number, caller) else {
         return real();
     };
     call.calling();

@@ -15,13 +15,13 @@ special!(
     MPI_Session_init,
     PMPI_Session_init,
     (info: Handle, errhandler: Handle, session: *mut Handle),
-    |real| {
+    |real, caller| {
         const NUMBER: u16 = number_of(c"MPI_Session_init");
         // SAFETY: the arguments are the caller's.
         let open = || unsafe { real(info, errhandler, session) };
         let beside_the_world = || {
             sessions::beside_the_world();
-            recorded(NUMBER, open)
+            recorded(NUMBER, caller, open)
         };
         let first = || {
             attach();
@@ -31,7 +31,7 @@ special!(
                 return beside_the_world();
             }
             let result = open();
-            start::start(NUMBER, begin);
+            start::start(NUMBER, begin, caller);
             result
         };
         let result = if process::observing() {
@@ -46,10 +46,10 @@ special!(
     }
 );
 
-special!(MPI_Session_finalize, PMPI_Session_finalize, (session: *mut Handle), |real| {
+special!(MPI_Session_finalize, PMPI_Session_finalize, (session: *mut Handle), |real, caller| {
     const NUMBER: u16 = number_of(c"MPI_Session_finalize");
     // SAFETY: the argument is the caller's.
-    let result = recorded(NUMBER, || unsafe { real(session) });
+    let result = recorded(NUMBER, caller, || unsafe { real(session) });
     if result == SUCCESS {
         sessions::closed();
     }
@@ -60,10 +60,10 @@ special!(
     MPI_Group_from_session_pset,
     PMPI_Group_from_session_pset,
     (session: Handle, pset_name: *const c_char, newgroup: *mut Handle),
-    |real| {
+    |real, caller| {
         const NUMBER: u16 = number_of(c"MPI_Group_from_session_pset");
         // SAFETY: the arguments are the caller's; after success MPI has written the group.
-        recorded(NUMBER, || unsafe {
+        recorded(NUMBER, caller, || unsafe {
             let result = real(session, pset_name, newgroup);
             if result == SUCCESS {
                 process_sets::without_tools(&mut *newgroup);

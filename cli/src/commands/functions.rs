@@ -4,25 +4,38 @@ use super::target::Target;
 use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
 use invivo_grpc::v1;
-use invivo_report::{analyses, coverage, functions};
+use invivo_report::{analyses, call_sites, coverage, functions};
 
 /// Options of `invivo functions`.
 #[derive(Clone, Debug, clap::Args)]
+#[command(group(clap::ArgGroup::new("rows-of").args(["per_rank", "by"])))]
 #[command(after_help = "\
 Examples:
   invivo functions
+  invivo functions --by site               where in the program calls are made
   invivo functions --per-rank --rows 20    the worst ranks
   invivo functions --json | jq '.rows[0].function'")]
 pub struct Args {
     /// Show the rows by rank and function as well, those with the most time first
     #[arg(long)]
     per_rank: bool,
-    /// Rows by rank to show at most [default: 40 as text, 4096 as JSON]
-    #[arg(long, value_name = "N", requires = "per_rank",
+    /// Show the rows by call site instead: function, file and line of the program
+    #[arg(long, value_enum, value_name = "WHAT")]
+    by: Option<By>,
+    /// Rows by rank or by site to show at most [default: 40 as text, as JSON 4096 by rank and 2048
+    /// by site]
+    #[arg(long, value_name = "N", requires = "rows-of",
           value_parser = clap::value_parser!(u32).range(1..))]
     rows: Option<u32>,
     #[command(flatten)]
     target: Target,
+}
+
+/// What rows are about.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum By {
+    /// Where in the program calls are made
+    Site,
 }
 
 // About a screen; programs get as many rows as the gateway gives.
@@ -38,6 +51,22 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let rank_rows_max = args
         .rows
         .unwrap_or(if args.target.json { 0 } else { ROWS_TEXT });
+    if let Some(By::Site) = args.by {
+        let request = v1::CallSitesRequest {
+            rows_max: rank_rows_max,
+        };
+        let reply = patiently(&job, async || client.clone().call_sites(request).await).await?;
+        if args.target.json {
+            print_json(&reply)?;
+        } else {
+            let mut text = call_sites::text(&reply);
+            text.push('\n');
+            text.push_str(&analyses::notes(reply.analysis.as_ref()));
+            text.push_str(&coverage::text(&reply.coverage.unwrap_or_default()));
+            print(&text)?;
+        }
+        return Ok(Outcome::Done);
+    }
     let request = v1::FunctionsRequest {
         per_rank: args.per_rank,
         rank_rows_max,

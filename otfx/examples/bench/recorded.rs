@@ -28,6 +28,7 @@ fn line(record: &[u8; 72]) -> Line {
         tag: half(60),
         bytes_out: word(5),
         bytes_in: word(6),
+        ..Facts::default()
     };
     if record[71] != 0 {
         return Line::Part(Part {

@@ -76,6 +76,7 @@ impl Calls {
                 tag: if region < 5 { 42 } else { 0 },
                 bytes_out: out,
                 bytes_in: back,
+                ..Facts::default()
             };
             let size = 8 * (500 + 40 * neighbour as u64);
             let facts = match n % 4 {

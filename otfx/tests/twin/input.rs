@@ -151,7 +151,7 @@ fn facts() -> impl Strategy<Value = Facts> {
             peer,
             tag,
             bytes_out: bytes * 1000,
-            bytes_in: 0,
+            ..Facts::default()
         },
     );
     let any = (
@@ -171,6 +171,7 @@ fn facts() -> impl Strategy<Value = Facts> {
                 tag,
                 bytes_out,
                 bytes_in,
+                ..Facts::default()
             },
         );
     prop_oneof![8 => usual, 1 => any]

@@ -24,6 +24,11 @@ pub fn packet(data: &[u8]) {
             "an accepted header is not what its fields encode to"
         );
         records_of(payload, header.first_time, header.next_request);
+        // The same as a packet of an older version: whatever it is, it is read to its end.
+        read_all(
+            &mut Decoder::of_version(1, header.first_time, header.next_request),
+            payload,
+        );
     }
     let Some((fields, payload)) = data.split_first_chunk::<64>() else {
         return;
@@ -31,6 +36,7 @@ pub fn packet(data: &[u8]) {
     let number =
         |at: usize| u64::from_le_bytes(fields[at..at + 8].try_into().expect("eight bytes"));
     let header = Header {
+        version: VERSION,
         location: invivo_proto::ids::LocationId {
             rank: invivo_proto::ids::Rank(number(0) as u32),
             thread: number(4) as u16,
@@ -83,8 +89,7 @@ pub fn records(data: &[u8]) {
 type Read = (Decoded, Vec<Part>);
 
 /// Reads until the end or the first error. Every record must move forward.
-fn read_all(payload: &[u8], base_time: u64, next_request: u64) -> Vec<Read> {
-    let mut decoder = Decoder::new(base_time, next_request);
+fn read_all(decoder: &mut Decoder, payload: &[u8]) -> Vec<Read> {
     let (mut at, mut all) = (0, Vec::new());
     'records: while at < payload.len() {
         let before = at;
@@ -109,7 +114,7 @@ fn read_all(payload: &[u8], base_time: u64, next_request: u64) -> Vec<Read> {
 
 /// What was read must be what its own encoding reads as.
 fn records_of(payload: &[u8], base_time: u64, next_request: u64) {
-    let all = read_all(payload, base_time, next_request);
+    let all = read_all(&mut Decoder::new(base_time, next_request), payload);
     let mut encoder = Encoder::new(base_time, next_request);
     let mut bytes = Vec::new();
     for (decoded, parts) in &all {
@@ -133,7 +138,8 @@ fn records_of(payload: &[u8], base_time: u64, next_request: u64) {
         }
     }
     // Times before the epoch saturate, so that only what lies behind it comes back exactly.
-    assert_eq!(read_all(&bytes, base_time, next_request), all);
+    let again = read_all(&mut Decoder::new(base_time, next_request), &bytes);
+    assert_eq!(again, all);
     assert!(all.iter().all(
         |(decoded, _)| !matches!(decoded, Decoded::Call(Call { end, .. }, _) if *end < base_time)
     ));

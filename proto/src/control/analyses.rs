@@ -17,10 +17,12 @@ pub enum Analysis {
     Messages,
     /// What ranks did over time.
     Grid,
+    /// Calls, time and bytes by where in the program calls are made.
+    Sites,
 }
 
 /// Number of analyses.
-pub const ANALYSES: usize = 4;
+pub const ANALYSES: usize = 5;
 
 impl Analysis {
     /// All of them, in the order of their numbers.
@@ -29,6 +31,7 @@ impl Analysis {
         Analysis::Matrix,
         Analysis::Messages,
         Analysis::Grid,
+        Analysis::Sites,
     ];
 
     /// As users spell it: the command that shows its answer.
@@ -38,6 +41,7 @@ impl Analysis {
             Analysis::Matrix => "matrix",
             Analysis::Messages => "messages",
             Analysis::Grid => "heatmap",
+            Analysis::Sites => "sites",
         }
     }
 
@@ -49,6 +53,7 @@ impl Analysis {
             Analysis::Matrix => 0.0,
             Analysis::Messages => 43.0,
             Analysis::Grid => 0.0,
+            Analysis::Sites => 5.0,
         }
     }
 
@@ -59,6 +64,7 @@ impl Analysis {
             Analysis::Matrix => "messages and bytes between each two ranks",
             Analysis::Messages => "sends matched with receives: transfer times, late senders",
             Analysis::Grid => "time in MPI, calls and bytes of each rank over time",
+            Analysis::Sites => "calls, time and bytes by where in the program calls are made",
         }
     }
 }
@@ -75,7 +81,10 @@ impl AnalysisSet {
     /// What is on where nobody says otherwise: what the report is made of. Matching of messages
     /// costs as much as the rest together.
     pub const DEFAULT: AnalysisSet = AnalysisSet(
-        1 << Analysis::Functions as u8 | 1 << Analysis::Matrix as u8 | 1 << Analysis::Grid as u8,
+        1 << Analysis::Functions as u8
+            | 1 << Analysis::Matrix as u8
+            | 1 << Analysis::Grid as u8
+            | 1 << Analysis::Sites as u8,
     );
 
     /// One alone.
@@ -219,8 +228,8 @@ mod tests {
     fn sets_are_read_as_they_are_written() {
         for (text, set) in [
             ("none", AnalysisSet::NONE),
-            ("functions,matrix,heatmap", AnalysisSet::DEFAULT),
-            ("functions,matrix,messages,heatmap", AnalysisSet::ALL),
+            ("functions,matrix,heatmap,sites", AnalysisSet::DEFAULT),
+            ("functions,matrix,messages,heatmap,sites", AnalysisSet::ALL),
             ("messages", AnalysisSet::of(Analysis::Messages)),
         ] {
             assert_eq!(set.to_string(), text);
@@ -236,7 +245,8 @@ mod tests {
             let refused = text.parse::<AnalysisSet>().expect_err("no analysis");
             let told = refused.to_string();
             assert!(
-                told.contains("functions, matrix, messages, heatmap") && told.contains("none"),
+                told.contains("functions, matrix, messages, heatmap, sites")
+                    && told.contains("none"),
                 "{told}"
             );
         }

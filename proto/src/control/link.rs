@@ -7,6 +7,7 @@ use super::buffers::{Buffers, Records};
 use super::grid::Grid;
 use super::hang::{Diagnosis, Hang};
 use super::results::{Coverage, FunctionTable, JobStatus, Matrix, Messages};
+use super::sites::SiteTable;
 use super::stacks::Stacks;
 use super::timeline::Timeline;
 use super::tree::{Acks, Order, Query, RankEnded};
@@ -79,6 +80,8 @@ pub enum Answer {
     Analyses(Box<AnalysesStatus>, Coverage),
     /// To [`Query::Grid`].
     Grid(Box<Grid>, Coverage),
+    /// To [`Query::Sites`].
+    Sites(Box<SiteTable>, Coverage),
 }
 
 /// What job this is.

@@ -3,8 +3,10 @@
 
 use super::fault::Fault;
 use super::hang::{Side, Threads};
+pub use super::stacks::Named;
 use super::stacks::{UnstoppedReason, Way};
 use super::tree::Ended;
+pub use crate::definition::{BUILD_ID_BYTES_MAX, PATH_BYTES_MAX};
 use crate::ids::{CommLocal, Rank, RegionId};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -112,21 +114,8 @@ pub struct Module {
     pub build_id: Vec<u8>,
 }
 
-/// A function at an address.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Named {
-    /// Its name; empty where the file does not name it.
-    pub function: String,
-    /// The source line; empty where the file does not name it.
-    pub line: String,
-}
-
 /// Files of one path: each of them has room for a path of [`PATH_BYTES_MAX`] in a message.
 pub const MODULES_MAX: usize = 32;
-/// Bytes of a file's path.
-pub const PATH_BYTES_MAX: usize = 256;
-/// Bytes of a build id; linkers write 8 to 20.
-pub const BUILD_ID_BYTES_MAX: usize = 32;
 /// Offsets of one question for names.
 pub const OFFSETS_MAX: usize = 8;
 /// Functions at one address: those that were inlined there.

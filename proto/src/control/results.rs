@@ -50,7 +50,7 @@ impl Default for Moments {
 }
 
 /// One row of the MPI function table.
-#[derive(Clone, Copy, Debug, PartialEq, Encode, Decode, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Encode, Decode, Serialize, Deserialize)]
 pub struct FunctionStats {
     /// Durations of its calls. `time.count` is the number of calls.
     pub time: Moments,

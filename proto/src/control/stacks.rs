@@ -64,6 +64,15 @@ impl Chosen {
     }
 }
 
+/// A function at an address.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
+pub struct Named {
+    /// Its name; empty where the file does not name it.
+    pub function: String,
+    /// The source line; empty where the file does not name it.
+    pub line: String,
+}
+
 /// What a step of a call path is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub enum Frame {

@@ -6,6 +6,7 @@ use super::grid::{Grid, GridQuery};
 use super::hang::Hang;
 pub use super::order::{Order, Verb};
 use super::results::{Coverage, FunctionTable, Group, JobStatus, Matrix, Messages};
+use super::sites::SiteTable;
 use super::stacks::{Chosen, Stacks};
 use super::strategy::Strategy;
 use super::timeline::{Timeline, TimelinePosition};
@@ -246,6 +247,12 @@ pub enum Query {
     Analyses,
     /// What the ranks did over time.
     Grid(GridQuery),
+    /// Calls by where in the program they are made.
+    Sites {
+        /// Rows, at most: those with the most time; more than [`super::sites::ROWS_MAX`] are not
+        /// given.
+        rows_max: u32,
+    },
 }
 
 /// Part of an answer.
@@ -273,6 +280,8 @@ pub enum Partial {
     Analyses(Box<AnalysesStatus>),
     /// To [`Query::Grid`].
     Grid(Box<Grid>),
+    /// To [`Query::Sites`].
+    Sites(Box<SiteTable>),
 }
 
 /// How a rank ended.

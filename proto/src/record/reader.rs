@@ -1,10 +1,11 @@
 //! Decodes records from any bytes; of malformed ones it reports what is wrong and where.
 
 use super::{
-    Call, Context, DICTIONARY_SLOTS, Facts, MAX_PARTS, Part, RecordKind, TOKEN_CONTINUATION,
-    TOKEN_LITERAL, TOKEN_OCCUPANT,
+    Call, Context, DICTIONARY_SLOTS, Facts, MAX_PARTS, Part, REGIONS_END, RecordKind,
+    TOKEN_CONTINUATION, TOKEN_LITERAL, TOKEN_OCCUPANT,
 };
-use crate::ids::{CommLocal, RegionId};
+use crate::ids::{CommLocal, RegionId, SiteId};
+use crate::packet;
 use crate::varint::{self, VarintError, unzigzag};
 
 /// Why bytes are no record, and where.
@@ -93,17 +94,32 @@ impl Decoded {
 
 /// Reads the records of one packet, in as many steps as its bytes arrive in.
 #[derive(Clone, Debug)]
-pub struct Decoder(Context<Facts>);
+pub struct Decoder {
+    context: Context<Facts>,
+    /// Facts say where calls were made.
+    has_sites: bool,
+}
+
+/// The first version of packets whose facts have call sites.
+const SITES_SINCE: u16 = 3;
 
 impl Decoder {
-    /// Begins a packet with what its header says.
+    /// Begins a packet of today's version with what its header says.
     pub fn new(base_time: u64, next_request: u64) -> Self {
-        Decoder(Context::new(base_time, next_request))
+        Decoder::of_version(packet::VERSION, base_time, next_request)
+    }
+
+    /// Begins a packet of this version.
+    pub fn of_version(version: u16, base_time: u64, next_request: u64) -> Self {
+        Decoder {
+            context: Context::new(base_time, next_request),
+            has_sites: version >= SITES_SINCE,
+        }
     }
 
     /// The end of the call read last.
     pub fn time(&self) -> u64 {
-        self.0.time
+        self.context.time
     }
 
     /// Reads the record at `*at` and moves `*at` behind it; its parts must be read next, each with
@@ -116,7 +132,7 @@ impl Decoder {
         if token == TOKEN_CONTINUATION {
             let parts = self.parts(bytes, at)?;
             return Ok(Decoded::Continuation {
-                end: self.0.time,
+                end: self.context.time,
                 parts,
             });
         }
@@ -136,24 +152,24 @@ impl Decoder {
 
         let since = number(bytes, at)?;
         // Times are differences: one damaged number would spoil all that follow.
-        self.0.time = self.0.time.checked_add(since).ok_or(RecordError {
+        self.context.time = self.context.time.checked_add(since).ok_or(RecordError {
             offset: start,
             fault: RecordFault::Overflow,
         })?;
         let mut call = Call {
             facts,
-            end: self.0.time,
+            end: self.context.time,
             duration: number(bytes, at)?,
             ordinal: 0,
             request: 0,
         };
 
         if facts.kind.has_ordinal() {
-            self.0.ordinal = self
-                .0
+            self.context.ordinal = self
+                .context
                 .ordinal
                 .wrapping_add(unzigzag(number(bytes, at)?) as u64);
-            call.ordinal = self.0.ordinal;
+            call.ordinal = self.context.ordinal;
         }
 
         if facts.kind.posts() {
@@ -180,13 +196,13 @@ impl Decoder {
         };
 
         if facts.kind.completes() {
-            self.0.last_completed = self
-                .0
+            self.context.last_completed = self
+                .context
                 .last_completed
                 .wrapping_add(unzigzag(number(bytes, at)?) as u64);
-            part.request = self.0.last_completed;
+            part.request = self.context.last_completed;
             // The age counts from the end of the call that the part belongs to.
-            part.posted = self.0.time.saturating_sub(number(bytes, at)?);
+            part.posted = self.context.time.saturating_sub(number(bytes, at)?);
         } else if facts.kind.posts() {
             part.request = self.take_request();
         }
@@ -195,8 +211,8 @@ impl Decoder {
     }
 
     fn take_request(&mut self) -> u64 {
-        let request = self.0.next_request;
-        self.0.next_request = request.wrapping_add(1);
+        let request = self.context.next_request;
+        self.context.next_request = request.wrapping_add(1);
         request
     }
 
@@ -217,7 +233,7 @@ impl Decoder {
     fn facts(&mut self, bytes: &[u8], at: &mut usize, token: u8) -> Result<Facts, RecordError> {
         let offset = *at - 1;
         if usize::from(token) < DICTIONARY_SLOTS {
-            let facts = self.0.dictionary[usize::from(token)];
+            let facts = self.context.dictionary[usize::from(token)];
             // Region 0 is no function: the slot was never filled.
             if facts.region.0 == 0 {
                 return Err(RecordError {
@@ -243,18 +259,38 @@ impl Decoder {
             });
         };
 
-        let facts = Facts {
+        let mut facts = Facts {
             kind,
-            region: RegionId(narrow(bytes, at)?),
+            region: region(bytes, at)?,
             comm: CommLocal(narrow(bytes, at)?),
             peer: narrow_signed(bytes, at)?,
             tag: narrow_signed(bytes, at)?,
             bytes_out: number(bytes, at)?,
             bytes_in: number(bytes, at)?,
+            site: SiteId::NONE,
+        };
+        let slot = if self.has_sites {
+            facts.site = SiteId(narrow(bytes, at)?);
+            facts.slot()
+        } else {
+            facts.slot_without_sites()
         };
 
-        self.0.dictionary[facts.slot() & (DICTIONARY_SLOTS - 1)] = facts;
+        self.context.dictionary[slot & (DICTIONARY_SLOTS - 1)] = facts;
         Ok(facts)
+    }
+}
+
+/// A region for which facts have room.
+#[inline(always)]
+fn region(bytes: &[u8], at: &mut usize) -> Result<RegionId, RecordError> {
+    let offset = *at;
+    match narrow(bytes, at)? {
+        region if region < REGIONS_END => Ok(RegionId(region)),
+        _ => Err(RecordError {
+            offset,
+            fault: RecordFault::Overflow,
+        }),
     }
 }
 

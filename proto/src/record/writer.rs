@@ -172,7 +172,7 @@ impl Encoder {
     }
 
     /// # Safety
-    /// Two bytes and six varints from `out` on must be writable.
+    /// Two bytes and seven varints from `out` on must be writable.
     #[inline(always)]
     unsafe fn facts(&mut self, out: *mut u8, words: Words, with_parts: bool) -> *mut u8 {
         // Six bits; the mask lets the compiler see it.
@@ -229,7 +229,8 @@ impl Encoder {
             out = varint::put(out, zigzag(i64::from(words.peer())));
             out = varint::put(out, zigzag(i64::from(words.tag())));
             out = varint::put(out, words.bytes_out);
-            varint::put(out, words.bytes_in)
+            out = varint::put(out, words.bytes_in);
+            varint::put(out, u64::from(words.site().0))
         }
     }
 }

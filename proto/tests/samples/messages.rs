@@ -3,7 +3,9 @@
 use super::buffers::{buffers, cursor, location, position, records, strategy, timeline};
 use super::hang::{diagnosis, hang, seen};
 use super::peers::{peers, places};
-use super::results::{analyses, coverage, functions, grid, group, matrix, of_messages, status};
+use super::results::{
+    analyses, coverage, functions, grid, group, matrix, of_messages, sites, status,
+};
 use super::stacks::{chosen, fault, module, named, stacks, walked};
 use super::{Sample, whereabouts};
 use invivo_proto::control;
@@ -134,6 +136,7 @@ pub fn downs() -> Vec<Down> {
             columns_max: 64,
             rows_max: 32,
         }),
+        Query::Sites { rows_max: 40 },
     ];
     let queries = queries
         .into_iter()
@@ -186,6 +189,7 @@ pub fn ups() -> Vec<Up> {
         Partial::Stacks(Box::new(stacks())),
         Partial::Analyses(Box::new(analyses())),
         Partial::Grid(Box::new(grid())),
+        Partial::Sites(Box::new(sites())),
     ];
     let partials = partials
         .into_iter()
@@ -330,6 +334,7 @@ pub fn responses() -> Vec<Response> {
         Answer::Stacks(Box::new(stacks()), coverage()),
         Answer::Analyses(Box::new(analyses()), coverage()),
         Answer::Grid(Box::new(grid()), coverage()),
+        Answer::Sites(Box::new(sites()), coverage()),
     ]
     .map(|answer| Response {
         id: 1,

@@ -13,7 +13,7 @@ pub mod stacks;
 use invivo_proto::control::whereabouts::Whereabouts;
 use invivo_proto::definition::{Definition, Run, Runs};
 use invivo_proto::ids::*;
-use invivo_proto::packet::{HEADER_BYTES, Header, Losses};
+use invivo_proto::packet::{HEADER_BYTES, Header, Losses, VERSION};
 use invivo_proto::record::{
     Call, Decoded, Encoder, Facts, MAX_CALL_BYTES, MAX_PART_BYTES, Part, RecordKind,
 };
@@ -72,6 +72,15 @@ fn facts(
         tag,
         bytes_out,
         bytes_in,
+        site: SiteId::NONE,
+    }
+}
+
+/// The same, of a call at this site.
+fn at(site: u16, facts: Facts) -> Facts {
+    Facts {
+        site: SiteId(site),
+        ..facts
     }
 }
 
@@ -97,12 +106,12 @@ fn call(
 
 /// The records of the example packet, by name: each shows one thing.
 pub fn records() -> Vec<(&'static str, Record)> {
-    let irecv = facts(RecordKind::PostRecv, 4, 1, 99, 0, 8192);
-    let isend = facts(RecordKind::PostSend, 3, 1, 99, 4096, 0);
-    let waitall = facts(RecordKind::Plain, 6, -1, 0, 0, 0);
-    let received = facts(RecordKind::CompletedRecv, 4, 1, 99, 0, 4096);
-    let sent = facts(RecordKind::CompletedSend, 3, 1, 99, 4096, 0);
-    let allreduce = facts(RecordKind::Collective, 8, -1, 0, 8, 8);
+    let irecv = at(1, facts(RecordKind::PostRecv, 4, 1, 99, 0, 8192));
+    let isend = at(2, facts(RecordKind::PostSend, 3, 1, 99, 4096, 0));
+    let waitall = at(3, facts(RecordKind::Plain, 6, -1, 0, 0, 0));
+    let received = at(1, facts(RecordKind::CompletedRecv, 4, 1, 99, 0, 4096));
+    let sent = at(2, facts(RecordKind::CompletedSend, 3, 1, 99, 4096, 0));
+    let allreduce = at(300, facts(RecordKind::Collective, 8, -1, 0, 8, 8));
     vec![
         ("1-literal", (call(irecv, 1100, 30, 0, 7, 0), vec![])),
         (
@@ -157,6 +166,7 @@ pub fn records() -> Vec<(&'static str, Record)> {
 /// The header of the example packet.
 pub fn header(length: usize) -> Header {
     Header {
+        version: VERSION,
         location: LocationId {
             rank: Rank(5),
             thread: 2,
@@ -255,6 +265,22 @@ pub fn definitions<'a>(runs: &'a [u8]) -> Vec<(&'static str, Definition<'a>)> {
             "outside",
             Definition::Outside {
                 local: CommLocal(5),
+            },
+        ),
+        (
+            "module",
+            Definition::Module {
+                number: 2,
+                build_id: &[0xb1, 0x1d, 0x1d],
+                path: b"/opt/app/bin/solver",
+            },
+        ),
+        (
+            "site",
+            Definition::Site {
+                site: SiteId(300),
+                module: 2,
+                offset: 0x1b3c,
             },
         ),
     ]

@@ -1,8 +1,10 @@
 //! Examples of what the analyses answer.
 
+use super::stacks::named;
 use invivo_proto::control::analyses::{AnalysesStatus, AnalysisStatus, Gaps};
 use invivo_proto::control::grid::{Axes, Grid, GridCell, GridRow};
 use invivo_proto::control::results::*;
+use invivo_proto::control::sites::{Place, Site, SiteStats, SiteTable};
 use invivo_proto::definition::Run;
 use invivo_proto::ids::*;
 
@@ -30,6 +32,36 @@ pub fn functions() -> FunctionTable {
         rank_rows: [((Rank(1), RegionId(1)), stats)].into(),
         rank_rows_total: 7,
         rank_rows_max: 1,
+    }
+}
+
+pub fn site_stats() -> SiteStats {
+    let functions = functions();
+    SiteStats {
+        stats: functions.rows[&RegionId(1)],
+        ranks: 4,
+        named: named().swap_remove(0).1,
+    }
+}
+
+pub fn sites() -> SiteTable {
+    let row = |place| {
+        let region = RegionId(1);
+        (Site { place, region }, site_stats())
+    };
+    let code = Place::Code {
+        file: "solver".into(),
+        build_id: vec![0xb1, 0x1d, 0x1d],
+        offset: 0x1b3c,
+    };
+    SiteTable {
+        rows: [Place::NotNoted, Place::Others, Place::Nowhere, code]
+            .map(row)
+            .into(),
+        rows_max: 4,
+        left_out: site_stats().stats,
+        rows_left_out: 2,
+        unnamed: 1,
     }
 }
 
@@ -185,7 +217,7 @@ pub fn analyses() -> AnalysesStatus {
         },
     };
     AnalysesStatus {
-        of: [on.clone(), on.clone(), off, on],
+        of: [on.clone(), on.clone(), off, on.clone(), on],
         now_ns: 8_000_000_000,
     }
 }

@@ -3,6 +3,7 @@
 //! ```text
 //! build                when and how a program is compiled
 //! single               the small programs of one file each
+//! call_sites           calls from known lines, in the program and in a library of its own
 //! conversation         one script of communication in six languages and bindings
 //! mpi_features         a section for each feature of MPI that an interposed library can break
 //! remaining_functions  the MPI functions that the other programs leave out
@@ -12,6 +13,7 @@
 //! ```
 
 mod build;
+mod call_sites;
 mod conversation;
 pub mod mpi_features;
 pub mod other_tools;
@@ -20,6 +22,7 @@ pub mod python;
 pub mod remaining_functions;
 mod single;
 
+pub use call_sites::call_sites;
 pub use conversation::Conversation;
 pub use preload::{Counter, counter, garbage_sender, late_to_fence, yield_while_waiting};
 pub use single::{

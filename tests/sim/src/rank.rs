@@ -247,6 +247,7 @@ impl SimRank {
             } else {
                 0
             },
+            ..Facts::default()
         }
     }
 }

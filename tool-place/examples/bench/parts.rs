@@ -11,6 +11,7 @@ use invivo_analysis::communicators::Communicators;
 use invivo_analysis::functions::{Functions, bytes};
 use invivo_analysis::matrix::MatrixLeaf;
 use invivo_analysis::pauses::Pauses;
+use invivo_analysis::sites::Sites;
 use invivo_mpi_link::clock::NodeClock;
 use invivo_proto::control::grid::{Axes, Metric};
 use invivo_proto::control::peer::Clipping;
@@ -44,6 +45,7 @@ pub fn all(locations: u32, buffer_bytes: u64) -> Result<Vec<Box<dyn Stage>>> {
                 .collect::<Vec<_>>(),
         ),
         alone("functions", locations, Table(clock(), Functions::default())),
+        alone("sites", locations, Places(clock(), Sites::default())),
         alone("matrix", locations, MatrixLeaf::default()),
         alone(
             "messages",
@@ -237,6 +239,23 @@ impl Keep for Table {
 
     fn check(&mut self, expected: &Expected) -> Result<()> {
         expected.check_functions(&self.1.to_partial(0))
+    }
+}
+
+struct Places(NodeClock, Sites);
+
+impl Keep for Places {
+    #[inline]
+    fn call(&mut self, location: usize, call: &Call, parts: &[Part]) {
+        let rank = Rank(location as u32);
+        self.1
+            .record(rank, call, parts, self.0.duration_ns(call.duration), false);
+    }
+
+    fn check(&mut self, expected: &Expected) -> Result<()> {
+        let table = self.1.find(u32::MAX).table;
+        let calls = table.rows.values().map(|row| row.stats.time.count);
+        expected.check_calls(calls.sum::<u64>() + table.left_out.time.count)
     }
 }
 

@@ -4,7 +4,7 @@
 
 use crate::recorded::{Line, lines};
 use anyhow::{Context, Result, ensure};
-use invivo_proto::ids::{LocationId, Rank, RegionId};
+use invivo_proto::ids::{LocationId, Rank, RegionId, SiteId};
 use invivo_proto::mpi::{ANY_TAG, FUNCTIONS, peer};
 use invivo_proto::packet::{Header, Losses, PAYLOAD_BYTES};
 use invivo_proto::record::{
@@ -127,10 +127,13 @@ fn read(bytes: &[u8], numbers: &[RegionId]) -> Result<Calls> {
         } else {
             facts.tag
         };
+        // The recording has none: some places for each function, told apart by the tag.
+        let site = SiteId(1 + region.0 % 64 * 4 + (tag & 3) as u16);
         Ok(Facts {
             region,
             peer: named,
             tag,
+            site,
             ..facts
         })
     };

@@ -1,6 +1,6 @@
 use super::*;
 use crate::testing::{write, write_occupant};
-use invivo_proto::ids::{CommLocal, LocationId, Rank, RegionId};
+use invivo_proto::ids::{CommLocal, LocationId, Rank, RegionId, SiteId};
 use invivo_proto::record::{Encoder, Facts, RecordKind};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -82,6 +82,7 @@ fn packets(sizes: &[usize], seed: &[u8]) -> Vec<Packet> {
                 tag: 7,
                 bytes_out: next() % 4,
                 bytes_in: 0,
+                site: SiteId(next() as u16 % 3),
             };
             let part = Part {
                 facts: Facts {

@@ -11,6 +11,7 @@ use crate::store::Budget;
 use crate::supervisors::Supervisors;
 use crate::time_point::{LATENCY_NS, Now, TimePoint};
 use invivo_mpi_link::clock::{self, NodeClock};
+use invivo_proto::control::analyses::Analysis;
 use invivo_proto::control::local::ToSupervisor;
 use invivo_proto::control::results::Coverage;
 use invivo_proto::control::tree::Ended;
@@ -96,6 +97,12 @@ impl LocalRanks {
         self.ranks[self.index(rank)?].memory()
     }
 
+    /// Whether the supervisor of a rank is there.
+    pub fn has_supervisor(&self, rank: Rank) -> bool {
+        let supervisors = self.supervisors.as_ref();
+        supervisors.is_some_and(|supervisors| supervisors.has(rank))
+    }
+
     /// Sends a message to the supervisor of a rank. False when it is not there or takes nothing.
     pub fn tell(&mut self, rank: Rank, message: &ToSupervisor) -> bool {
         self.supervisors
@@ -151,6 +158,7 @@ impl LocalRanks {
             // A rank attaches once: a second memory would hide the records left in the first.
             Ok(memory) if said(&memory) == rank.0 && self.ranks[index].life == Life::Absent => {
                 self.ranks[index].attach(memory, pid);
+                self.say_whether_sites();
                 self.seen_ns.get_or_insert(now.ns);
                 return true;
             }
@@ -164,6 +172,16 @@ impl LocalRanks {
             .notes
             .add(Trouble::Memory, || format!("rank {rank}: {why}"));
         false
+    }
+
+    /// Tells the ranks whether somebody wants to know where calls are made. They note it from the
+    /// moment at which it is planned, so that no call behind a switch lacks it.
+    pub fn say_whether_sites(&self) {
+        let without = !self.feed.analyses.switches.wants(Analysis::Sites);
+        for memory in self.ranks.iter().filter_map(LocalRank::memory) {
+            let told = &memory.page().control.without_sites;
+            told.store(u32::from(without), Ordering::Relaxed);
+        }
     }
 
     /// A rank's supervisor hung up: the rank counts as killed.

@@ -5,6 +5,7 @@ use super::commands::Commands;
 use super::grid;
 use super::hang_queries::HangQueries;
 use super::local_ranks::LocalRanks;
+use super::site_queries::SiteQueries;
 use super::stack_queries::StackQueries;
 use super::timeline;
 use crate::time_point::Now;
@@ -17,6 +18,7 @@ use invivo_tbon::job_time::JobClock;
 pub struct Queries {
     pub hang: HangQueries,
     pub stacks: StackQueries,
+    pub sites: SiteQueries,
 }
 
 impl Queries {
@@ -37,6 +39,9 @@ impl Queries {
             }
             Query::Stacks { chosen, threads } => {
                 return self.stacks.begin(now, wave, chosen, threads, local);
+            }
+            Query::Sites { rows_max } => {
+                return self.sites.begin(now, wave, rows_max, local);
             }
             Query::Functions { rank_rows_max } => {
                 Partial::Functions(local.feed.analyses.functions(rank_rows_max))
@@ -99,6 +104,7 @@ impl Queries {
     pub fn due(&mut self, now: Now, is_paused: bool, local: &mut LocalRanks) -> Vec<Up> {
         let mut answers = self.hang.due(now, is_paused, local);
         answers.extend(self.stacks.due(now, local));
+        answers.extend(self.sites.due(now, local));
         answers
     }
 }

@@ -48,16 +48,21 @@ impl StackNames {
     }
 
     /// A supervisor knows what is at these addresses of a file.
-    pub fn learn(&mut self, module: &Module, named: Vec<(u64, Vec<Named>)>) {
+    pub fn learn(&mut self, module: &Module, named: &[(u64, Vec<Named>)]) {
         let Some(of) = self.modules.iter().position(|known| known == module) else {
             return;
         };
         for (offset, functions) in named {
-            let address = (of, offset);
+            let address = (of, *offset);
             if self.wanted.remove(&address) {
-                self.names.insert(address, functions);
+                self.names.insert(address, functions.clone());
             }
         }
+    }
+
+    /// What is at an address, where that is known.
+    pub fn at(&self, address: Address) -> Option<&[Named]> {
+        self.names.get(&address).map(Vec::as_slice)
     }
 
     /// The file of a number.
@@ -139,11 +144,11 @@ mod tests {
     #[test]
     fn only_wanted_names_are_learned_and_too_many_forgotten() {
         let mut names = StackNames::default();
-        names.learn(&module(), vec![(1, Vec::new())]);
+        names.learn(&module(), &[(1, Vec::new())]);
         let of = names.number(&module());
         assert_eq!(names.number(&module()), of, "one number for one file");
         names.want(&[(of, 1)].into());
-        names.learn(&module(), vec![(1, Vec::new()), (2, Vec::new())]);
+        names.learn(&module(), &[(1, Vec::new()), (2, Vec::new())]);
         assert!(names.has((of, 1)) && !names.has((of, 2)));
         names.make_room();
         assert!(names.has((of, 1)));

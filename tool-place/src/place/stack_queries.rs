@@ -138,7 +138,7 @@ impl StackQueries {
 
     /// A supervisor knows what is at these addresses.
     pub fn named(&mut self, module: &Module, named: Vec<(u64, Vec<Named>)>) {
-        self.names.learn(module, named);
+        self.names.learn(module, &named);
     }
 
     /// Answers what is complete or has waited for long enough.

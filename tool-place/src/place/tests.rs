@@ -409,6 +409,7 @@ mod kept;
 mod messages;
 mod recorded;
 mod rest;
+mod sites;
 mod stacks;
 mod switches;
 mod timeline;

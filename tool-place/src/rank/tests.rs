@@ -52,7 +52,7 @@ fn call(number: u64) -> Call {
             // The number, so that no two calls are alike.
             tag: number as i32,
             bytes_out: number % 5,
-            bytes_in: 0,
+            ..Facts::default()
         },
         end: 10 * number + 5,
         duration: 4,

@@ -88,6 +88,47 @@ impl Service {
         Ok(large(message, share))
     }
 
+    /// Which analyses are on.
+    pub(super) async fn answer_analyses(
+        &self,
+        token: TokenId,
+    ) -> Result<Response<v1::AnalysesReply>, Status> {
+        let reply = self.query(token, Query::Analyses).await?;
+        let Answer::Analyses(status, coverage) = &reply.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
+        Ok(Response::new(v1::AnalysesReply {
+            coverage: Some(convert::coverage(coverage, &reply.missing)),
+            analyses: convert::analyses::all(status),
+        }))
+    }
+
+    /// The table of call sites.
+    pub(super) async fn answer_call_sites(
+        &self,
+        asked: &v1::CallSitesRequest,
+        token: TokenId,
+    ) -> Result<Response<v1::CallSitesReply>, Status> {
+        let rows_max = or_default(asked.rows_max, limits::SITE_ROWS_MAX, limits::SITE_ROWS_MAX);
+        let share = self
+            .answer_budget
+            .share(rows_max as usize * limits::SITE_ROW_BYTES, token)?;
+        // All that the tree gives: what is cut here is cut from rows of all ranks.
+        let query = Query::Sites {
+            rows_max: limits::SITE_ROWS_MAX,
+        };
+        let (reply, analysis) = self.query_analysis(token, query, Analysis::Sites).await?;
+        let Answer::Sites(table, coverage) = &reply.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
+        let coverage = convert::coverage(coverage, &reply.missing);
+        let message = v1::CallSitesReply {
+            analysis: Some(analysis),
+            ..convert::sites::reply(table, rows_max, coverage)
+        };
+        Ok(large(message, share))
+    }
+
     /// The communication matrix; 0 asks for the default size.
     pub(super) async fn answer_matrix(
         &self,

@@ -2,8 +2,10 @@
 
 use super::Service;
 use crate::auth::caller::Caller;
+use crate::connection::state::ConnectionState;
+use crate::limits::rate_limited_log::LogKind;
 use invivo_grpc::v1;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tonic::{Response, Status};
 
 impl Service {
@@ -20,6 +22,27 @@ impl Service {
         v1::GuestsReply {
             guests: guests.collect(),
         }
+    }
+
+    /// A token for whoever knows an invitation's secret.
+    pub(super) fn answer_redeem(
+        &self,
+        connection: &ConnectionState,
+        secret: &str,
+    ) -> Result<Response<v1::RedeemReply>, Status> {
+        let (peer, client) = (connection.peer(), connection.client_name());
+        let (reply, guest) = self
+            .invitations
+            .redeem(secret, peer.key(), Instant::now())
+            // A wrong secret counts like a call without a token, since it is an attempt to guess.
+            .inspect_err(|_| {
+                connection.count_refusal();
+                self.audit
+                    .refused("redeem", peer, client.clone(), "no such invitation");
+            })?;
+        let used = format!("invitation {guest} used, scope {}", reply.scope);
+        self.log.info(LogKind::Invitation, &peer, &client, &used);
+        Ok(Response::new(reply))
     }
 
     /// Takes back what a guest has.

@@ -2,6 +2,8 @@
 //! is written out here by hand, so that the gateway's is not tested against itself.
 #![allow(dead_code, reason = "each test program uses a part")]
 
+mod sites;
+
 use invivo_proto::control;
 use invivo_proto::control::analyses::{AnalysesStatus, Analysis, AnalysisStatus, Gaps};
 use invivo_proto::control::buffers::{
@@ -157,6 +159,7 @@ pub fn known(ask: &Ask) -> Reply {
         Ask::Query(Query::Timeline { from, .. }) => Answer::Timeline(last(*from), coverage()),
         Ask::Query(Query::Hang { .. }) => Answer::Hang(Box::default(), coverage()),
         Ask::Query(Query::Stacks { .. }) => Answer::Stacks(Box::default(), coverage()),
+        Ask::Query(Query::Sites { .. }) => Answer::Sites(Box::new(sites::sites()), coverage()),
         Ask::Command { order, .. } => Answer::Command(acks(*order)),
     })
 }

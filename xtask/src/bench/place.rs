@@ -19,12 +19,13 @@ use std::collections::BTreeMap;
 const TARGET: f64 = 10e6;
 /// The stages in the order in which a record goes through them. Those behind `decode` are measured
 /// together with it, and it is subtracted.
-const STAGES: [&str; 8] = [
+const STAGES: [&str; 9] = [
     "checksum",
     "copy",
     "decode",
     "store",
     "functions",
+    "sites",
     "matrix",
     "messages",
     "heatmap",
@@ -79,9 +80,9 @@ pub fn run(effort: &Effort) -> Result<()> {
                  same packets, turn by turn: \
                  checksum of packets, copy (the same, and keeping them as they came), decode \
                  (with the checksum), and what store, functions, \
-                 matrix, messages and heatmap take beyond that. encode and decode alone, write \
-                 raw and read raw: a rank's calls in the records of its packets, and in records of \
-                 fixed size.";
+                 matrix, messages, heatmap and sites take beyond that. encode and decode alone, \
+                 write raw and read raw: a rank's calls in the records of its packets, and in \
+                 records of fixed size.";
     write_table("place", about, effort, &beside, &rows)
 }
 

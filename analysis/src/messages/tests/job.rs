@@ -269,6 +269,7 @@ fn facts(
         tag,
         bytes_out,
         bytes_in,
+        ..Facts::default()
     }
 }
 

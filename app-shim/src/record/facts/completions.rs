@@ -73,7 +73,8 @@ impl Call {
 
     fn restarted(&mut self, held: Request, before: u64) -> Option<(RecordKind, Words)> {
         let number = self.number(before);
-        let mut facts = requests::restart(held, number, self.begin_ticks(), self.region)?;
+        let by = (self.region, self.site());
+        let mut facts = requests::restart(held, number, self.begin_ticks(), by)?;
         let kind = if facts.is(RecordKind::CompletedSend) {
             RecordKind::PostSend
         } else if facts.is(RecordKind::CompletedRecv) {

@@ -454,6 +454,77 @@ pub struct FunctionRow {
     #[prost(uint64, tag = "12")]
     pub clipped: u64,
 }
+/// Requests the table of call sites.
+#[derive(serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CallSitesRequest {
+    /// Maximum number of rows; 0 is 2048, the limit.
+    #[prost(uint32, tag = "1")]
+    pub rows_max: u32,
+}
+/// Calls by where in the program they are made.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CallSitesReply {
+    /// How complete this answer is.
+    #[prost(message, optional, tag = "1")]
+    pub coverage: ::core::option::Option<Coverage>,
+    /// All ranks together, the row with the most time first.
+    #[prost(message, repeated, tag = "2")]
+    pub rows: ::prost::alloc::vec::Vec<CallSiteRow>,
+    /// Number of rows that are not sent. A site that was left out for some ranks and not for others
+    /// counts for each group of them.
+    #[prost(uint64, tag = "3")]
+    pub rows_left_out: u64,
+    /// The sums of these rows; its function is empty.
+    #[prost(message, optional, tag = "4")]
+    pub left_out: ::core::option::Option<FunctionRow>,
+    /// Number of rows whose names did not come in time; they are in the next answer.
+    #[prost(uint64, tag = "5")]
+    pub rows_unnamed: u64,
+    /// Whether the table is kept, and when it was not.
+    #[prost(message, optional, tag = "6")]
+    pub analysis: ::core::option::Option<AnalysisStatus>,
+}
+/// Calls of one MPI function at one place in the program.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CallSiteRow {
+    /// "code": in a file. "nowhere": in code that is in no file. "others": at one of the places that
+    /// ranks met when they had numbered 4096. "not noted": made while nobody wanted to know where.
+    #[prost(string, tag = "1")]
+    pub kind: ::prost::alloc::string::String,
+    /// The name of the file, a program or a library.
+    #[prost(string, tag = "2")]
+    pub file: ::prost::alloc::string::String,
+    /// An address within the call instruction, as the file was linked for.
+    #[prost(uint64, tag = "3")]
+    pub offset: u64,
+    /// The file's build id in hexadecimal digits; empty if it has none.
+    #[prost(string, tag = "4")]
+    pub build_id: ::prost::alloc::string::String,
+    /// The functions at that address: the innermost first, of those that were inlined there. Empty if
+    /// nothing is known.
+    #[prost(message, repeated, tag = "5")]
+    pub functions: ::prost::alloc::vec::Vec<CodeFunction>,
+    /// Number of ranks that made the calls.
+    #[prost(uint32, tag = "6")]
+    pub ranks: u32,
+    /// The calls.
+    #[prost(message, optional, tag = "7")]
+    pub calls: ::core::option::Option<FunctionRow>,
+}
+/// A function of a program.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CodeFunction {
+    /// Its name; empty if the file does not have it.
+    #[prost(string, tag = "1")]
+    pub function: ::prost::alloc::string::String,
+    /// The source line as "solve.c:42"; empty if the file has no line tables.
+    #[prost(string, tag = "2")]
+    pub line: ::prost::alloc::string::String,
+}
 /// Requests the communication matrix.
 #[derive(serde::Serialize)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2181,6 +2252,28 @@ pub mod invivo_client {
                 .insert(GrpcMethod::new("invivo.v1.Invivo", "Functions"));
             self.inner.unary(req, path, codec).await
         }
+        /// Calls, time and bytes by where in the program calls are made, since the start of the job.
+        pub async fn call_sites(
+            &mut self,
+            request: impl tonic::IntoRequest<super::CallSitesRequest>,
+        ) -> std::result::Result<tonic::Response<super::CallSitesReply>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/invivo.v1.Invivo/CallSites",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("invivo.v1.Invivo", "CallSites"));
+            self.inner.unary(req, path, codec).await
+        }
         /// The point-to-point communication matrix since the start of the job.
         pub async fn matrix(
             &mut self,
@@ -2698,6 +2791,11 @@ pub mod invivo_server {
             &self,
             request: tonic::Request<super::FunctionsRequest>,
         ) -> std::result::Result<tonic::Response<super::FunctionsReply>, tonic::Status>;
+        /// Calls, time and bytes by where in the program calls are made, since the start of the job.
+        async fn call_sites(
+            &self,
+            request: tonic::Request<super::CallSitesRequest>,
+        ) -> std::result::Result<tonic::Response<super::CallSitesReply>, tonic::Status>;
         /// The point-to-point communication matrix since the start of the job.
         async fn matrix(
             &self,
@@ -3077,6 +3175,49 @@ pub mod invivo_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = FunctionsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/invivo.v1.Invivo/CallSites" => {
+                    #[allow(non_camel_case_types)]
+                    struct CallSitesSvc<T: Invivo>(pub Arc<T>);
+                    impl<T: Invivo> tonic::server::UnaryService<super::CallSitesRequest>
+                    for CallSitesSvc<T> {
+                        type Response = super::CallSitesReply;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::CallSitesRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Invivo>::call_sites(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = CallSitesSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

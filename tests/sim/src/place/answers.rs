@@ -39,6 +39,8 @@ impl SimPlace {
             Query::Stacks { .. } => Partial::Stacks(Default::default()),
             Query::Analyses => Partial::Analyses(Box::new(self.analyses())),
             Query::Grid(asked) => Partial::Grid(Box::new(self.grid(&asked))),
+            // Their ranks have no program.
+            Query::Sites { .. } => Partial::Sites(Default::default()),
         };
 
         (

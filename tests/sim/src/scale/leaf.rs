@@ -87,6 +87,7 @@ impl Leaf {
             Query::Stacks { .. } => Partial::Stacks(Default::default()),
             Query::Analyses => Partial::Analyses(Default::default()),
             Query::Grid(asked) => Partial::Grid(Box::new(world.grid(&asked, self.ranks.iter()))),
+            Query::Sites { .. } => Partial::Sites(Default::default()),
         };
         (partial, self.coverage(world))
     }

@@ -61,6 +61,7 @@ pub fn entries(partial: &Partial) -> u64 {
         Partial::Stacks(stacks) => stacks.nodes.len() + stacks.ways.len(),
         Partial::Analyses(analyses) => analyses.of.len(),
         Partial::Grid(grid) => grid.rows.values().map(|row| row.cells.len()).sum(),
+        Partial::Sites(table) => table.rows.len(),
     };
     entries as u64
 }

@@ -252,6 +252,7 @@ impl World {
             tag: 0,
             bytes_out,
             bytes_in,
+            ..Facts::default()
         }
     }
 

@@ -187,6 +187,7 @@ impl Tree {
             Partial::Stacks(stacks) => Answer::Stacks(stacks, coverage),
             Partial::Analyses(analyses) => Answer::Analyses(analyses, coverage),
             Partial::Grid(grid) => Answer::Grid(grid, coverage),
+            Partial::Sites(table) => Answer::Sites(table, coverage),
         };
 
         let response = Response {

@@ -1,0 +1,345 @@
+//! The table of call sites: calls, durations and bytes by function and place in the program.
+//!
+//! Leaf state: for each rank one row per function and site, reached through an index by the rank's
+//! own number of the site. What the function table says of bytes holds here as well: a receive that
+//! an `MPI_Wait` completes counts where it was posted, whose site its completion repeats.
+//!
+//! Ranks number sites in the order in which they meet them, so that their numbers mean nothing to
+//! others. Rows of different ranks are joined by the file's name, its build id, and the address in
+//! it.
+
+use crate::functions::{Row, add, bytes};
+use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use invivo_proto::control::local::{BUILD_ID_BYTES_MAX, Module, PATH_BYTES_MAX};
+use invivo_proto::control::sites::{FILE_BYTES_MAX, Place, ROWS_MAX, Site, SiteStats, SiteTable};
+use invivo_proto::definition::{Definition, MODULES_MAX, SITES_MAX};
+use invivo_proto::ids::{Rank, RegionId, SiteId};
+use invivo_proto::record::{Call, Part};
+
+/// Rows of one rank by site. A place in the program calls one function nearly always; a rank with
+/// more rows than twice its sites counts the rest as calls from other sites.
+const RANK_ROWS_MAX: usize = 2 * SITES_MAX as usize;
+
+/// The call sites of the ranks below one place. Its size is bounded by the limits above.
+#[derive(Clone, Debug, Default)]
+pub struct Sites {
+    /// Files of all ranks: most have the same.
+    modules: Vec<Module>,
+    ranks: Vec<OfRank>,
+    /// Where the rank stands whose call came last: records come in packets, so the next is mostly
+    /// its too.
+    latest: usize,
+}
+
+#[derive(Clone, Debug)]
+struct OfRank {
+    rank: Rank,
+    /// By the rank's own number: which of the files.
+    modules: BTreeMap<u32, usize>,
+    /// By the rank's own number: the rank's number of the file, and the address.
+    sites: BTreeMap<SiteId, (u32, u64)>,
+    /// By [`slot`]: the number of the first row plus one, 0 for none.
+    index: Vec<u32>,
+    rows: Vec<SiteRow>,
+}
+
+/// One function at one site of one rank.
+#[derive(Clone, Debug)]
+struct SiteRow {
+    row: Row,
+    site: SiteId,
+    /// The next row of the site: its number plus one, 0 for none.
+    next: u32,
+}
+
+/// A table whose rows have no names yet, and where these can be looked up.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    pub table: SiteTable,
+    /// Of each row whose code is in a file: the file, and a rank that was there.
+    pub code: BTreeMap<Site, (Module, Rank)>,
+}
+
+/// Where a site stands in the index.
+#[inline(always)]
+fn slot(site: SiteId) -> usize {
+    // A number that no rank gives is one of the others.
+    usize::from(site.0.min(SITES_MAX + 1))
+}
+
+impl Sites {
+    /// A rank defined something.
+    pub fn learn(&mut self, rank: Rank, definition: &Definition<'_>) {
+        match *definition {
+            Definition::Module {
+                number,
+                build_id,
+                path,
+            } if (1..=MODULES_MAX).contains(&number) => {
+                let module = self.module(build_id, path);
+                self.of_rank(rank).modules.insert(number, module);
+            }
+            Definition::Site {
+                site,
+                module,
+                offset,
+            } if site.0 <= SITES_MAX => {
+                self.of_rank(rank).sites.insert(site, (module, offset));
+            }
+            _ => {}
+        }
+    }
+
+    /// Counts a call that took `duration_ns` (pauses subtracted), and its parts. `clipped` where
+    /// that is only the part of it behind or before a cut.
+    #[inline]
+    pub fn record(
+        &mut self,
+        rank: Rank,
+        call: &Call,
+        parts: &[Part],
+        duration_ns: u64,
+        clipped: bool,
+    ) {
+        let of_rank = self.of_rank(rank);
+        let row = of_rank.row(call.facts.site, call.facts.region);
+        row.call(&call.facts, duration_ns, clipped, rank);
+        of_rank.parts(parts);
+    }
+
+    /// Counts more parts of a call that was counted before.
+    pub fn record_more(&mut self, rank: Rank, parts: &[Part]) {
+        self.of_rank(rank).parts(parts);
+    }
+
+    /// Forgets every call. What the ranks defined stays.
+    pub fn reset(&mut self) {
+        for of_rank in &mut self.ranks {
+            of_rank.index.clear();
+            of_rank.rows.clear();
+        }
+    }
+
+    /// The table so far: those `rows_max` rows that have the most time ([`ROWS_MAX`] at most).
+    pub fn find(&self, rows_max: u32) -> Found {
+        let mut found = Found::default();
+        found.table.rows_max = rows_max.min(ROWS_MAX);
+        for of_rank in &self.ranks {
+            for SiteRow { row, site, .. } in &of_rank.rows {
+                let (place, module) = self.place(of_rank, *site);
+                let site = Site {
+                    place,
+                    region: row.region,
+                };
+                if let Some(module) = module {
+                    let here = || (module.clone(), of_rank.rank);
+                    found.code.entry(site.clone()).or_insert_with(here);
+                }
+                let stats = SiteStats {
+                    stats: row.stats(of_rank.rank),
+                    ranks: 1,
+                    named: Vec::new(),
+                };
+                add_row(&mut found.table.rows, site, stats);
+            }
+        }
+        cut(&mut found.table);
+        found
+            .code
+            .retain(|site, _| found.table.rows.contains_key(site));
+        found
+    }
+
+    /// Where a site of a rank is, and in which file.
+    fn place(&self, of_rank: &OfRank, site: SiteId) -> (Place, Option<&Module>) {
+        if site == SiteId::NONE {
+            return (Place::NotNoted, None);
+        }
+        // A definition that was lost tells nothing either.
+        let Some((number, offset)) = of_rank.sites.get(&site) else {
+            return (Place::Others, None);
+        };
+        let known = of_rank.modules.get(number);
+        let Some(module) = known.and_then(|known| self.modules.get(*known)) else {
+            return (Place::Nowhere, None);
+        };
+        let code = Place::Code {
+            file: file(&module.path),
+            build_id: module.build_id.clone(),
+            offset: *offset,
+        };
+        (code, Some(module))
+    }
+
+    /// The number of a file.
+    fn module(&mut self, build_id: &[u8], path: &[u8]) -> usize {
+        // A path that was cut names nothing; of its name the end is of use.
+        let path = String::from_utf8_lossy(path);
+        let module = Module {
+            path: tail(&path, PATH_BYTES_MAX).to_string(),
+            build_id: build_id[..build_id.len().min(BUILD_ID_BYTES_MAX)].to_vec(),
+        };
+        let known = self.modules.iter().position(|known| *known == module);
+        known.unwrap_or_else(|| {
+            self.modules.push(module);
+            self.modules.len() - 1
+        })
+    }
+
+    #[inline(always)]
+    fn of_rank(&mut self, rank: Rank) -> &mut OfRank {
+        if self
+            .ranks
+            .get(self.latest)
+            .is_none_or(|latest| latest.rank != rank)
+        {
+            self.latest = self.find_rank(rank);
+        }
+        &mut self.ranks[self.latest]
+    }
+
+    #[cold]
+    fn find_rank(&mut self, rank: Rank) -> usize {
+        // A linear search: it runs only when the packet of another rank begins, and a place has few
+        // ranks.
+        let known = self.ranks.iter().position(|of| of.rank == rank);
+        known.unwrap_or_else(|| {
+            self.ranks.push(OfRank {
+                rank,
+                modules: BTreeMap::new(),
+                sites: BTreeMap::new(),
+                index: Vec::new(),
+                rows: Vec::new(),
+            });
+            self.ranks.len() - 1
+        })
+    }
+}
+
+impl OfRank {
+    #[inline(always)]
+    fn row(&mut self, site: SiteId, region: RegionId) -> &mut Row {
+        let first = self
+            .index
+            .get(slot(site))
+            .map_or(0, |first| *first as usize);
+        let at = match first.checked_sub(1) {
+            Some(at) if self.rows[at].row.region == region => at,
+            _ => self.other_row(site, region, first),
+        };
+        &mut self.rows[at].row
+    }
+
+    /// The row of a function that is not the first one that was called at the site.
+    #[cold]
+    fn other_row(&mut self, site: SiteId, region: RegionId, first: usize) -> usize {
+        let (mut next, mut last) = (first, None);
+        while let Some(at) = next.checked_sub(1) {
+            if self.rows[at].row.region == region {
+                return at;
+            }
+            last = Some(at);
+            next = self.rows[at].next as usize;
+        }
+        if self.rows.len() >= RANK_ROWS_MAX && slot(site) != slot(SiteId::OTHERS) {
+            // The regions are few: these rows come to an end.
+            let first = self.index.get(slot(SiteId::OTHERS));
+            let first = first.map_or(0, |first| *first as usize);
+            return self.other_row(SiteId::OTHERS, region, first);
+        }
+        self.rows.push(SiteRow {
+            row: Row::new(region),
+            site,
+            next: 0,
+        });
+        let number = self.rows.len() as u32;
+        match last {
+            Some(last) => self.rows[last].next = number,
+            None => {
+                if self.index.len() <= slot(site) {
+                    self.index.resize(slot(site) + 1, 0);
+                }
+                self.index[slot(site)] = number;
+            }
+        }
+        number as usize - 1
+    }
+
+    #[inline(always)]
+    fn parts(&mut self, parts: &[Part]) {
+        for part in parts {
+            let (bytes_out, bytes_in) = bytes(&part.facts);
+            if bytes_out | bytes_in != 0 {
+                self.row(part.facts.site, part.facts.region)
+                    .add_bytes(bytes_out, bytes_in);
+            }
+        }
+    }
+}
+
+/// A path's last part, as a table names it.
+fn file(path: &str) -> String {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    tail(name, FILE_BYTES_MAX).to_string()
+}
+
+/// The end of a text, of so many bytes at most.
+fn tail(text: &str, most: usize) -> &str {
+    let mut from = text.len().saturating_sub(most);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    &text[from..]
+}
+
+/// Adds a row.
+fn add_row(rows: &mut BTreeMap<Site, SiteStats>, site: Site, from: SiteStats) {
+    match rows.get_mut(&site) {
+        None => {
+            rows.insert(site, from);
+        }
+        Some(into) => {
+            add(&mut into.stats, &from.stats);
+            into.ranks = into.ranks.saturating_add(from.ranks);
+            // Where one knows more than the other, in whatever order they come.
+            if from.named > into.named {
+                into.named = from.named;
+            }
+        }
+    }
+}
+
+/// Keeps the rows with the most time, and sums up the others.
+fn cut(table: &mut SiteTable) {
+    let most = table.rows_max as usize;
+    if table.rows.len() <= most {
+        return;
+    }
+    let mut rows: Vec<(Site, SiteStats)> = core::mem::take(&mut table.rows).into_iter().collect();
+    rows.sort_by_key(|(_, row)| Reverse(row.stats.time.sum_ns));
+    for (_, row) in rows.drain(most..) {
+        add(&mut table.left_out, &row.stats);
+        table.rows_left_out += 1;
+    }
+    table.rows = rows.into_iter().collect();
+}
+
+/// Adds the rows of `from`, which is about other ranks. Sums of all rows, those left out included,
+/// are the same for every shape of the tree; which rows stay is not, where some have to go.
+pub fn merge(into: &mut SiteTable, from: SiteTable) {
+    // The table of nobody asks for no rows; all others of one question ask for the same.
+    into.rows_max = into.rows_max.max(from.rows_max);
+    for (site, row) in from.rows {
+        add_row(&mut into.rows, site, row);
+    }
+    add(&mut into.left_out, &from.left_out);
+    into.rows_left_out = into.rows_left_out.saturating_add(from.rows_left_out);
+    into.unnamed = into.unnamed.saturating_add(from.unnamed);
+    cut(into);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! Converts the table of call sites to its message for clients.
+
+use super::function_row;
+use crate::v1;
+use invivo_proto::control::local::Named;
+use invivo_proto::control::sites::{Place, Site, SiteStats, SiteTable};
+use invivo_proto::ids::RegionId;
+
+/// The table with at most `rows_max` rows, the one with the most time first. Rows of equal time are
+/// ordered by place and function, so that the output is the same every time.
+pub fn reply(table: &SiteTable, rows_max: u32, coverage: v1::Coverage) -> v1::CallSitesReply {
+    let mut rows: Vec<(&Site, &SiteStats)> = table.rows.iter().collect();
+    rows.sort_by_key(|(_, row)| std::cmp::Reverse(row.stats.time.sum_ns));
+    let cut = rows.split_off(rows.len().min(rows_max as usize));
+    // No function has this number.
+    let mut left_out = function_row(None, RegionId(0), &table.left_out);
+    for (_, row) in &cut {
+        add(&mut left_out, &function_row(None, RegionId(0), &row.stats));
+    }
+    v1::CallSitesReply {
+        coverage: Some(coverage),
+        rows: rows.into_iter().map(|(site, of)| row(site, of)).collect(),
+        rows_left_out: table.rows_left_out.saturating_add(cut.len() as u64),
+        left_out: Some(left_out),
+        rows_unnamed: table.unnamed,
+        analysis: None,
+    }
+}
+
+fn row(site: &Site, of: &SiteStats) -> v1::CallSiteRow {
+    let mut row = v1::CallSiteRow {
+        functions: of.named.iter().map(function).collect(),
+        ranks: of.ranks,
+        calls: Some(function_row(None, site.region, &of.stats)),
+        ..v1::CallSiteRow::default()
+    };
+    let kind = match &site.place {
+        Place::NotNoted => "not noted",
+        Place::Others => "others",
+        Place::Nowhere => "nowhere",
+        Place::Code {
+            file,
+            build_id,
+            offset,
+        } => {
+            row.file = file.clone();
+            row.offset = *offset;
+            row.build_id = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+            "code"
+        }
+    };
+    row.kind = kind.to_owned();
+    row
+}
+
+fn function(named: &Named) -> v1::CodeFunction {
+    v1::CodeFunction {
+        function: named.function.clone(),
+        line: named.line.clone(),
+    }
+}
+
+/// Adds the sums of a row; of rows together the deviation is not told.
+fn add(into: &mut v1::FunctionRow, from: &v1::FunctionRow) {
+    if from.calls > 0 && (into.calls == 0 || from.min_ns < into.min_ns) {
+        into.min_ns = from.min_ns;
+    }
+    if from.max_ns > into.max_ns {
+        (into.max_ns, into.max_rank) = (from.max_ns, from.max_rank);
+    }
+    into.calls = into.calls.saturating_add(from.calls);
+    into.time_ns = into.time_ns.saturating_add(from.time_ns);
+    into.bytes_out = into.bytes_out.saturating_add(from.bytes_out);
+    into.bytes_in = into.bytes_in.saturating_add(from.bytes_in);
+    into.clipped = into.clipped.saturating_add(from.clipped);
+    into.stddev_ns = 0.0;
+    into.mean_ns = match into.calls {
+        0 => 0.0,
+        calls => into.time_ns as f64 / calls as f64,
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use invivo_proto::control::results::{FunctionStats, Moments};
+
+    fn table() -> SiteTable {
+        let row = |(offset, sum_ns)| {
+            let site = Site {
+                place: Place::Code {
+                    file: "solver".into(),
+                    build_id: vec![0xb, 0x1d],
+                    offset,
+                },
+                region: RegionId(1),
+            };
+            let time = Moments {
+                count: 2,
+                sum_ns,
+                min_ns: 1,
+                max_ns: sum_ns - 1,
+                ..Moments::EMPTY
+            };
+            let stats = FunctionStats {
+                time,
+                bytes_out: 8,
+                ..FunctionStats::default()
+            };
+            let of = SiteStats {
+                stats,
+                ranks: 3,
+                named: Vec::new(),
+            };
+            (site, of)
+        };
+        SiteTable {
+            rows: [(1, 10), (2, 30), (3, 20)].map(row).into(),
+            rows_max: 3,
+            rows_left_out: 4,
+            ..SiteTable::default()
+        }
+    }
+
+    #[test]
+    fn rows_come_by_time_and_the_rest_is_summed() {
+        let reply = reply(&table(), 1, v1::Coverage::default());
+        let [first] = &reply.rows[..] else {
+            panic!("{:?}", reply.rows)
+        };
+        assert_eq!((first.offset, first.kind.as_str()), (2, "code"));
+        assert_eq!((first.build_id.as_str(), first.ranks), ("0b1d", 3));
+        assert_eq!(reply.rows_left_out, 6);
+        let left_out = reply.left_out.expect("sums");
+        assert_eq!(
+            (left_out.calls, left_out.time_ns, left_out.bytes_out),
+            (4, 30, 16)
+        );
+        assert_eq!(
+            (left_out.min_ns, left_out.max_ns, left_out.mean_ns),
+            (1, 19, 7.5)
+        );
+        assert_eq!(left_out.function, "");
+    }
+}

@@ -1,0 +1,68 @@
+//! Answers about call sites: calls, time and bytes by where in the program calls are made.
+
+use super::results::FunctionStats;
+use super::stacks::Named;
+use crate::ids::RegionId;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use bincode::{Decode, Encode};
+
+/// Rows of an answer: below 4 MiB where every name is as long as it can be. Large programs call MPI
+/// from some hundred places.
+pub const ROWS_MAX: u32 = 2048;
+/// Bytes of a file's name.
+pub const FILE_BYTES_MAX: usize = 64;
+
+/// Where a call is made.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
+pub enum Place {
+    /// It was not noted.
+    NotNoted,
+    /// At one of the places that their rank met when it had numbered as many as it may.
+    Others,
+    /// In code that is in no file.
+    Nowhere,
+    /// In a file.
+    Code {
+        /// The file's name, without its folder: ranks may have it at different paths.
+        file: String,
+        /// What its linker wrote to distinguish it from others of its name; may be empty.
+        build_id: Vec<u8>,
+        /// An address within the call, as the file was linked for.
+        offset: u64,
+    },
+}
+
+/// A function, and where it is called. The order is by place, so that neighbours are in one file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
+pub struct Site {
+    pub place: Place,
+    pub region: RegionId,
+}
+
+/// Calls of one function at one place.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct SiteStats {
+    pub stats: FunctionStats,
+    /// Ranks that made them.
+    pub ranks: u32,
+    /// The functions and source lines there: the innermost first, of those that were inlined; none
+    /// where nothing is known.
+    pub named: Vec<Named>,
+}
+
+/// Calls by where they are made.
+#[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
+pub struct SiteTable {
+    /// Those with the most time, `rows_max` at most.
+    pub rows: BTreeMap<Site, SiteStats>,
+    /// As in the question.
+    pub rows_max: u32,
+    /// The sums of rows that were left out, of which some may be of the same site on other ranks.
+    pub left_out: FunctionStats,
+    /// How many these are.
+    pub rows_left_out: u64,
+    /// Rows whose names did not come in time; the next answer has them.
+    pub unnamed: u64,
+}

@@ -1,0 +1,2 @@
+/* Exchanges a value with another rank. */
+void halo(int with);

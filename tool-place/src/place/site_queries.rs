@@ -1,0 +1,181 @@
+//! Answers queries about call sites: supervisors look up the names of new addresses.
+//!
+//! What is at an address is asked for when somebody wants to see it, and once: tables of large
+//! programs take a supervisor some time. So a job that nobody asks pays nothing for names.
+//!
+//! ```text
+//! Query -> Name what is new -> Named -> the answer
+//! ```
+//!
+//! A name that comes too late is in the next answer.
+
+use super::local_ranks::LocalRanks;
+use super::stack_names::StackNames;
+use crate::time_point::Now;
+use invivo_analysis::sites::Found;
+use invivo_proto::control::local::{Module, Named, OFFSETS_MAX, ToSupervisor};
+use invivo_proto::control::sites::{Place, Site};
+use invivo_proto::control::tree::{Partial, Up};
+use invivo_proto::ids::{Rank, WaveId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How long names are waited for: well below what a wave may take. Reading the tables of a large
+/// program takes longer, once.
+const PATIENCE_NS: u64 = 750_000_000;
+/// Questions that a supervisor has before it at one time: what its socket has room for many times
+/// over. The rest is asked for when it has answered some.
+const QUESTIONS_MAX: usize = 8;
+/// Addresses of files, by the files' numbers in [`StackNames`].
+type Address = (usize, u64);
+
+/// Questions that wait for supervisors, and the names so far.
+#[derive(Default)]
+pub struct SiteQueries {
+    under_way: Vec<Waiting>,
+    names: StackNames,
+    /// Addresses that nobody has been asked about yet, by the rank whose supervisor is to be.
+    ahead: BTreeMap<Rank, BTreeSet<Address>>,
+    /// Questions that a rank's supervisor has not answered.
+    asked: BTreeMap<Rank, Vec<(usize, Vec<u64>)>>,
+}
+
+struct Waiting {
+    wave: WaveId,
+    begun_ns: u64,
+    found: Found,
+}
+
+/// The address of a row whose code is in a file.
+fn address(site: &Site) -> Option<u64> {
+    match site.place {
+        Place::Code { offset, .. } => Some(offset),
+        _ => None,
+    }
+}
+
+impl SiteQueries {
+    /// Begins to answer where calls are made. The answer, where no supervisor has to be asked.
+    pub fn begin(
+        &mut self,
+        now: Now,
+        wave: WaveId,
+        rows_max: u32,
+        local: &mut LocalRanks,
+    ) -> Option<Up> {
+        let found = local.feed.analyses.sites(rows_max);
+        if self.under_way.is_empty() {
+            // What was not answered will not be: ranks end with their supervisors.
+            self.ahead.clear();
+            self.asked.clear();
+            self.names.make_room();
+        }
+        for (site, (module, rank)) in &found.code {
+            let of = self.names.number(module);
+            let Some(address) = address(site).map(|offset| (of, offset)) else {
+                continue;
+            };
+            if !self.names.has(address) && !self.is_awaited(address) {
+                self.ahead.entry(*rank).or_default().insert(address);
+            }
+        }
+        self.ask(local);
+        let waiting = Waiting {
+            wave,
+            begun_ns: now.ns,
+            found,
+        };
+        if self.asked.is_empty() {
+            return Some(self.answer(now, waiting, local));
+        }
+        self.under_way.push(waiting);
+        None
+    }
+
+    /// A supervisor knows what is at these addresses.
+    pub fn named(&mut self, module: &Module, named: &[(u64, Vec<Named>)]) {
+        self.names.learn(module, named);
+        let names = &self.names;
+        for questions in self.asked.values_mut() {
+            questions.retain(|(of, offsets)| !offsets.iter().all(|at| names.has((*of, *at))));
+        }
+        self.asked.retain(|_, questions| !questions.is_empty());
+    }
+
+    /// Answers what is complete or has waited for long enough.
+    pub fn due(&mut self, now: Now, local: &mut LocalRanks) -> Vec<Up> {
+        if self.under_way.is_empty() {
+            return Vec::new();
+        }
+        self.ask(local);
+        let is_complete = self.asked.is_empty();
+        let is_due = |waiting: &mut Waiting| {
+            is_complete || now.ns.saturating_sub(waiting.begun_ns) >= PATIENCE_NS
+        };
+        let due: Vec<Waiting> = self.under_way.extract_if(.., is_due).collect();
+        due.into_iter()
+            .map(|waiting| self.answer(now, waiting, local))
+            .collect()
+    }
+
+    /// Whether somebody has been asked about an address, or will be.
+    fn is_awaited(&self, address: Address) -> bool {
+        let (of, offset) = address;
+        let mut asked = self.asked.values().flatten();
+        self.ahead.values().any(|ahead| ahead.contains(&address))
+            || asked.any(|(number, offsets)| *number == of && offsets.contains(&offset))
+    }
+
+    /// Asks the supervisors as much as they may have before them.
+    fn ask(&mut self, local: &mut LocalRanks) {
+        for (rank, ahead) in &mut self.ahead {
+            // Of a rank that has ended, another one's supervisor sees the files as well.
+            let mut ranks = [*rank].into_iter().chain(local.numbers());
+            let Some(rank) = ranks.find(|rank| local.has_supervisor(*rank)) else {
+                ahead.clear();
+                continue;
+            };
+            let asked = self.asked.entry(rank).or_default();
+            while asked.len() < QUESTIONS_MAX
+                && let Some((of, _)) = ahead.first().copied()
+            {
+                let of_file = ahead.range((of, 0)..=(of, u64::MAX));
+                let some: BTreeSet<Address> = of_file.take(OFFSETS_MAX).copied().collect();
+                let offsets: Vec<u64> = some.iter().map(|(_, offset)| *offset).collect();
+                let question = ToSupervisor::Name {
+                    module: self.names.module(of).clone(),
+                    offsets: offsets.clone(),
+                };
+                // It takes no more: not in this answer.
+                if !local.tell(rank, &question) {
+                    ahead.clear();
+                    break;
+                }
+                self.names.want(&some);
+                ahead.retain(|address| !some.contains(address));
+                asked.push((of, offsets));
+            }
+        }
+        self.ahead.retain(|_, ahead| !ahead.is_empty());
+        self.asked.retain(|_, asked| !asked.is_empty());
+    }
+
+    fn answer(&mut self, now: Now, waiting: Waiting, local: &LocalRanks) -> Up {
+        let Found { mut table, code } = waiting.found;
+        for (site, row) in &mut table.rows {
+            let Some((module, _)) = code.get(site) else {
+                continue;
+            };
+            let of = self.names.number(module);
+            match address(site).and_then(|offset| self.names.at((of, offset))) {
+                Some(named) => row.named = named.to_vec(),
+                None => table.unnamed += 1,
+            }
+        }
+        Up::Partial {
+            wave: waiting.wave,
+            partial: Partial::Sites(Box::new(table)),
+            coverage: local.coverage(now),
+            missing: Vec::new(),
+        }
+    }
+}
