@@ -11,8 +11,9 @@ use std::path::PathBuf;
 /// from the other layers.
 #[derive(clap::Args, Clone, Debug, Default, PartialEq)]
 pub struct Flags {
-    /// Write the report at the end of the job: text, or JSON when the name ends in .json; %h is the
-    /// host, %j the job, %p the process, %% a per cent sign
+    /// Write the report at the end of the job: text, or JSON when the name ends in .json, or an
+    /// HTML page when it ends in .html; %h is the host, %j the job, %p the process, %% a per cent
+    /// sign
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// Print nothing: neither the report nor the line at the end

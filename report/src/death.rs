@@ -1,64 +1,53 @@
 //! Sentences about a rank's death: how, in which call, and which ranks were waiting for it.
 
-use crate::timeline_pages::EndContext;
+use crate::rows::{EndedRow, WaitingRow, ns};
 use crate::units::{count, duration};
-use invivo_grpc::convert;
-use invivo_proto::control::tree::{Ended, RankEnded};
-use invivo_proto::ids::RegionId;
-use invivo_proto::mpi::ABORT;
 
 /// Waiting ranks that a sentence names.
 const WAITERS_NAMED: usize = 3;
+/// The call that ends a rank itself.
+pub(crate) const ABORT: &str = "MPI_Abort";
 
 /// How a rank ended, for behind its name.
-pub fn how(ended: &RankEnded) -> String {
-    match (ended.how, ended.inside) {
+pub fn how(ended: &EndedRow) -> String {
+    match (ended.signal, ended.code, ended.inside.as_deref()) {
+        (Some(signal), ..) => format!("was killed by signal {signal}{}", signal_name(signal)),
         // The call's argument as the program gave it: of an exit status only eight bits arrive.
-        (Ended::Code(code), Some(ABORT)) => format!("called MPI_Abort({code})"),
-        (Ended::Code(code), _) => {
+        (None, Some(code), Some(ABORT)) => format!("called MPI_Abort({code})"),
+        (None, Some(code), _) => {
             format!("left with exit code {code} before MPI_Finalize was complete")
         }
-        (Ended::Signal(signal), _) => {
-            format!("was killed by signal {signal}{}", signal_name(signal))
-        }
+        (None, None, _) => "ended before MPI_Finalize was complete".to_owned(),
     }
 }
 
 /// A sentence about a rank that ended otherwise than through `MPI_Finalize`, without its full stop.
-pub fn sentence(ended: &RankEnded) -> String {
+pub fn sentence(ended: &EndedRow) -> String {
     let how = how(ended);
-    match ended.inside {
+    match ended.inside.as_deref() {
         Some(ABORT) => format!("rank {} {how}", ended.rank),
-        // With recording off the wrapper notes that it is in MPI, but not the function.
-        Some(RegionId(0)) => format!("rank {} {how}, in an MPI call", ended.rank),
-        Some(region) => format!(
-            "rank {} {how}, in {}",
-            ended.rank,
-            convert::function_name(region)
-        ),
+        Some(function) => format!("rank {} {how}, in {function}", ended.rank),
         None => format!("rank {} {how}, outside MPI", ended.rank),
     }
 }
 
 /// That the job was asked to end, as a batch system does at the time limit; of others, nothing.
-pub fn asked(saved: &EndContext) -> Option<String> {
-    let signal = saved.asked_by?;
+pub fn asked(by_signal: Option<i32>) -> Option<String> {
+    let signal = by_signal?;
     Some(format!(
         "the job was asked to end by signal {signal}{}",
         signal_name(signal)
     ))
 }
 
-/// The ranks that were waiting: "ranks 0 and 3 were waiting for rank 2, rank 3 for 1.20 s in
-/// MPI_Wait"; nothing where none was.
-pub fn waiting(saved: &EndContext) -> Option<String> {
-    let first = saved.waiters.first()?;
-    let whom = saved.whom;
+/// The ranks that were waiting for the first that ended: "ranks 0 and 3 were waiting for rank 2,
+/// rank 3 for 1.20 s in MPI_Wait"; nothing where none was.
+pub fn waiting(ended: &[EndedRow], waiting: &[WaitingRow]) -> Option<String> {
+    let first = waiting.first()?;
+    let whom = ended.first().map_or(0, |ended| ended.rank);
     // The longest first: of many, those that have waited longest are named.
-    let mut ranks: Vec<u32> = saved.waiters.iter().map(|waiter| waiter.rank).collect();
-    // Clocks of two nodes may put the begin behind the end.
-    let for_ns = saved.to_ns.saturating_sub(first.since_ns);
-    let longest = format!("{} in {}", duration(for_ns), first.function);
+    let mut ranks: Vec<u32> = waiting.iter().map(|waiter| waiter.rank).collect();
+    let longest = format!("{} in {}", duration(ns(first.seconds)), first.inside);
     if let [rank] = ranks[..] {
         return Some(format!(
             "rank {rank} was waiting for rank {whom}, for {longest}"
@@ -91,80 +80,67 @@ pub(crate) fn signal_name(signal: i32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use invivo_archive::waiters::Waiter;
-    use invivo_proto::ids::Rank;
-
-    fn saved(ranks: &[u32]) -> EndContext {
-        EndContext {
-            waiters: ranks
-                .iter()
-                .map(|rank| Waiter {
-                    rank: *rank,
-                    function: "MPI_Wait".into(),
-                    since_ns: 1_000_000_000,
-                })
-                .collect(),
-            whom: 2,
-            to_ns: 2_500_000_000,
-            ..EndContext::default()
-        }
-    }
 
     #[test]
     fn each_way_to_die_has_its_words() {
-        let send = RegionId(
-            invivo_proto::mpi::FUNCTIONS
-                .iter()
-                .position(|f| f.name == "MPI_Send")
-                .unwrap() as u16,
-        );
-        for (how, inside, expected) in [
+        let ended = |signal, code, inside: Option<&str>| EndedRow {
+            rank: 5,
+            signal,
+            code,
+            inside: inside.map(str::to_owned),
+            fault: None,
+        };
+        for (ended, expected) in [
             (
-                Ended::Signal(9),
-                Some(send),
+                ended(Some(9), None, Some("MPI_Send")),
                 "was killed by signal 9 (SIGKILL), in MPI_Send",
             ),
             (
-                Ended::Signal(11),
-                None,
+                ended(Some(11), None, None),
                 "was killed by signal 11 (SIGSEGV), outside MPI",
             ),
             // A real-time signal has no name.
             (
-                Ended::Signal(34),
-                None,
+                ended(Some(34), None, None),
                 "was killed by signal 34, outside MPI",
             ),
-            (Ended::Code(7), Some(ABORT), "called MPI_Abort(7)"),
-            (Ended::Code(-1), Some(ABORT), "called MPI_Abort(-1)"),
+            (ended(None, Some(7), Some(ABORT)), "called MPI_Abort(7)"),
+            (ended(None, Some(-1), Some(ABORT)), "called MPI_Abort(-1)"),
             (
-                Ended::Code(3),
-                Some(RegionId(0)),
+                ended(None, Some(3), Some("an MPI call")),
                 "left with exit code 3 before MPI_Finalize was complete, in an MPI call",
             ),
         ] {
-            let rank = Rank(5);
-            assert_eq!(
-                sentence(&RankEnded { rank, how, inside }),
-                format!("rank 5 {expected}")
-            );
+            assert_eq!(sentence(&ended), format!("rank 5 {expected}"));
         }
     }
 
     /// Who was waiting is named as far as a sentence bears it.
     #[test]
     fn a_sentence_names_a_few_waiting_ranks() {
-        assert_eq!(waiting(&saved(&[])), None);
+        let dead = [EndedRow {
+            rank: 2,
+            ..EndedRow::default()
+        }];
+        let of = |ranks: &[u32]| {
+            let row = |rank: &u32| WaitingRow {
+                rank: *rank,
+                inside: "MPI_Wait".into(),
+                seconds: 1.5,
+            };
+            waiting(&dead, &ranks.iter().map(row).collect::<Vec<_>>())
+        };
+        assert_eq!(of(&[]), None);
         assert_eq!(
-            waiting(&saved(&[3])).as_deref(),
+            of(&[3]).as_deref(),
             Some("rank 3 was waiting for rank 2, for 1.50 s in MPI_Wait")
         );
         assert_eq!(
-            waiting(&saved(&[3, 0])).as_deref(),
+            of(&[3, 0]).as_deref(),
             Some("ranks 0 and 3 were waiting for rank 2, rank 3 for 1.50 s in MPI_Wait")
         );
         assert_eq!(
-            waiting(&saved(&[3, 0, 1, 7, 9])).as_deref(),
+            of(&[3, 0, 1, 7, 9]).as_deref(),
             Some("ranks 0, 1, 3 and 2 more were waiting for rank 2, rank 3 for 1.50 s in MPI_Wait")
         );
     }

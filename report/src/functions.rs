@@ -16,7 +16,7 @@ pub fn observed_mpi_ns(rows: &[FunctionRow]) -> u64 {
         .iter()
         // The observed time begins where initialisation ends.
         .filter(|row| !initialises(&row.function));
-    rows.map(|row| row.time_ns).sum()
+    rows.fold(0, |sum, row| sum.saturating_add(row.time_ns))
 }
 
 /// The same with the calls that ranks are in at this moment: a job that stands still in MPI has
@@ -46,8 +46,19 @@ pub fn text(rows: &[FunctionRow]) -> String {
     if rows.is_empty() {
         return "no MPI call has been recorded yet\n".to_owned();
     }
+    table(rows).text()
+}
+
+/// The time of all rows; it may be of a file that anybody wrote, so it must not overflow.
+pub(crate) fn whole_ns(rows: &[FunctionRow]) -> u64 {
+    rows.iter()
+        .fold(0, |sum: u64, row| sum.saturating_add(row.time_ns))
+}
+
+/// The same as a table, also of no rows.
+pub(crate) fn table(rows: &[FunctionRow]) -> Table {
     // Shares of the time in MPI, `MPI_Init` included, so that they add up to 100 %.
-    let whole: u64 = rows.iter().map(|row| row.time_ns).sum();
+    let whole = whole_ns(rows);
     let clipped = is_clipped(rows);
     let mut columns = vec![
         ("function", Side::Left),
@@ -81,7 +92,7 @@ pub fn text(rows: &[FunctionRow]) -> String {
         cells.extend(clipped.then(|| count(row.clipped)));
         table.row(cells);
     }
-    table.text()
+    table
 }
 
 /// By rank and function, the row with the most time first; at most `rows_max` rows of the `total`
@@ -90,6 +101,20 @@ pub fn by_rank(rows: &[FunctionRow], rows_max: usize, total: usize) -> String {
     if rows.is_empty() {
         return "no MPI call has been recorded yet\n".to_owned();
     }
+    let mut text = table_by_rank(rows, rows_max).text();
+    // Some rows were left out by the tree already, some are left out here.
+    let left_out = total.saturating_sub(rows.len().min(rows_max));
+    if left_out > 0 {
+        text.push_str(&format!(
+            "... and {} with less time\n",
+            super::units::counted(left_out as u64, "row")
+        ));
+    }
+    text
+}
+
+/// The same as a table, also of no rows.
+pub(crate) fn table_by_rank(rows: &[FunctionRow], rows_max: usize) -> Table {
     let clipped = is_clipped(rows);
     let mut columns = vec![
         ("rank", Side::Right),
@@ -118,16 +143,7 @@ pub fn by_rank(rows: &[FunctionRow], rows_max: usize, total: usize) -> String {
         cells.extend(clipped.then(|| count(row.clipped)));
         table.row(cells);
     }
-    let mut text = table.text();
-    // Some rows were left out by the tree already, some are left out here.
-    let left_out = total.saturating_sub(rows.len().min(rows_max));
-    if left_out > 0 {
-        text.push_str(&format!(
-            "... and {} with less time\n",
-            super::units::counted(left_out as u64, "row")
-        ));
-    }
-    text
+    table
 }
 
 #[cfg(test)]

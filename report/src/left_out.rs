@@ -1,13 +1,12 @@
 //! Says what a page of text leaves out, and where it is.
 
 use crate::units::{count, counted};
-use invivo_proto::control::link::Final;
-use invivo_proto::control::results::FunctionTable;
 
-/// What is behind the deaths that a page shows; nothing where it shows all.
-pub fn ended(report: &Final, shown: usize) -> String {
-    let known = report.ended.len() as u64;
-    let all = known + u64::from(report.ended_left_out);
+/// What is behind the deaths that a page shows, of so many that the JSON report has and some that
+/// it has left out; nothing where it shows all.
+pub fn ended(known: usize, left_out: u64, shown: usize) -> String {
+    let known = known as u64;
+    let all = known.saturating_add(left_out);
     let more = all.saturating_sub(shown as u64);
     if more == 0 {
         return String::new();
@@ -19,10 +18,10 @@ pub fn ended(report: &Final, shown: usize) -> String {
     )
 }
 
-/// What is behind the rows by rank that a page shows.
-pub fn rank_rows(functions: &FunctionTable, shown: usize) -> String {
-    let known = functions.rank_rows.len() as u64;
-    let all = functions.rank_rows_total.max(known);
+/// The same of the rows by rank.
+pub fn rank_rows(known: usize, left_out: u64, shown: usize) -> String {
+    let known = known as u64;
+    let all = known.saturating_add(left_out);
     if all <= shown as u64 {
         return String::new();
     }
@@ -93,7 +92,7 @@ mod tests {
     #[test]
     fn nothing_is_said_where_nothing_is_left_out() {
         assert_eq!(blocks(1, 1) + &paths(8, 8, true) + &ranks(32, 32), "");
-        assert_eq!(rank_rows(&FunctionTable::default(), 20), "");
+        assert_eq!(rank_rows(0, 0, 20) + &ended(20, 0, 20), "");
     }
 
     #[test]
@@ -109,10 +108,6 @@ mod tests {
         );
         assert!(blocks(2, 1).ends_with("the JSON report has single ranks\n"));
         assert!(ranks(4096, 32).starts_with("... and 4,064 more ranks from the middle of"));
-        let table = FunctionTable {
-            rank_rows_total: 20_480,
-            ..FunctionTable::default()
-        };
-        assert!(rank_rows(&table, 20).starts_with("the JSON report has the first 0 of 20,480;"));
+        assert!(rank_rows(0, 20_480, 20).starts_with("the JSON report has the first 0 of 20,480;"));
     }
 }

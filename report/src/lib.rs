@@ -2,7 +2,9 @@
 //! its last seconds; and the tables that the report shares with the client's commands.
 //!
 //! ```text
-//! text json death fault left_out      the report
+//! contents rows saved_file            what a report says, and reading one
+//! text json html                      its forms
+//! death fault efficiency left_out     parts of these
 //! timeline_pages timeline      pages become an observation, and that a picture and a file
 //! analyses coverage functions matrix recording status      tables and sentences about an answer
 //! table units glyphs terminal         columns, numbers with units, characters
@@ -14,15 +16,20 @@
 
 pub mod analyses;
 pub mod call_sites;
+mod contents;
 pub mod coverage;
 pub mod death;
+mod efficiency;
 pub mod fault;
 pub mod functions;
 pub mod glyphs;
+mod html;
 mod json;
 mod left_out;
 pub mod matrix;
 pub mod recording;
+pub mod rows;
+mod saved_file;
 pub mod status;
 pub mod table;
 pub mod terminal;
@@ -31,7 +38,10 @@ pub mod timeline;
 pub mod timeline_pages;
 pub mod units;
 
+pub use contents::Report;
+pub use html::html;
 pub use json::{VERSION as JSON_VERSION, Versioned, json};
+pub use saved_file::{FILE_BYTES_MAX, ReadError, read};
 pub use text::{one_line, text};
 
 #[cfg(test)]

@@ -47,8 +47,11 @@ pub fn text(matrix: &MatrixReply) -> String {
 /// The ranks of a block, as `4` or `4-7`.
 pub fn name(block: u32, block_ranks: u32, ranks: u32) -> String {
     // The last block may have fewer ranks than the others.
-    let first = block * block_ranks;
-    let last = (first + block_ranks).min(ranks).saturating_sub(1);
+    let first = block.saturating_mul(block_ranks);
+    let last = first
+        .saturating_add(block_ranks)
+        .min(ranks)
+        .saturating_sub(1);
     if first >= last {
         first.to_string()
     } else {
@@ -56,15 +59,16 @@ pub fn name(block: u32, block_ranks: u32, ranks: u32) -> String {
     }
 }
 
-fn sums(matrix: &MatrixReply) -> String {
+/// Messages and bytes of all cells, as senders and receivers told them, and of what is in no cell.
+pub(crate) fn sums(matrix: &MatrixReply) -> String {
     let sum = |pick: fn(&MatrixCell) -> Option<Traffic>| {
         matrix
             .cells
             .iter()
             .filter_map(pick)
             .fold(Traffic::default(), |sum, cell| Traffic {
-                messages: sum.messages + cell.messages,
-                bytes: sum.bytes + cell.bytes,
+                messages: sum.messages.saturating_add(cell.messages),
+                bytes: sum.bytes.saturating_add(cell.bytes),
             })
     };
     let traffic = |traffic: Traffic| {

@@ -70,7 +70,8 @@ pub fn span_ns(status: &JobStatus) -> u64 {
 
 /// Whether everything in a window has been taken on all ranks, or something else has ended it.
 fn is_over(recording: &RecordingStatus, window: &WindowStatus) -> bool {
-    window.complete >= recording.on + recording.off || recording.since_ns > window.from_ns
+    window.complete >= recording.on.saturating_add(recording.off)
+        || recording.since_ns > window.from_ns
 }
 
 fn progress(recording: &RecordingStatus, window: &WindowStatus) -> String {
@@ -83,7 +84,7 @@ fn progress(recording: &RecordingStatus, window: &WindowStatus) -> String {
         "of {} is over, complete on {} of {} ranks",
         duration(length),
         window.complete,
-        recording.on + recording.off
+        recording.on.saturating_add(recording.off)
     )
 }
 

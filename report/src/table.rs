@@ -43,6 +43,16 @@ impl Table {
         self.rows.push(cells.collect());
     }
 
+    /// The columns' sides.
+    pub(crate) fn sides(&self) -> &[Side] {
+        &self.sides
+    }
+
+    /// The rows, the head first.
+    pub(crate) fn rows(&self) -> &[Vec<String>] {
+        &self.rows
+    }
+
     /// The text: lines without blanks at their ends.
     pub fn text(&self) -> String {
         // Characters and not bytes: names may be UTF-8.

@@ -1,6 +1,6 @@
 //! A small job with a known report.
 
-use super::*;
+use crate::Report;
 use crate::timeline_pages::EndContext;
 use invivo_proto::control::analyses::AnalysesStatus;
 use invivo_proto::control::link::{Final, JobDescription};
@@ -11,6 +11,18 @@ use invivo_proto::control::tree::{Ended, RankEnded};
 use invivo_proto::ids::{Rank, RegionId};
 use invivo_proto::mpi;
 use std::collections::BTreeMap;
+
+fn text(result: &Final, saved: &EndContext) -> String {
+    crate::text(&Report::of(result, saved))
+}
+
+fn json(result: &Final, saved: &EndContext) -> String {
+    crate::json(&Report::of(result, saved))
+}
+
+fn one_line(result: &Final, saved: &EndContext) -> String {
+    crate::one_line(&Report::of(result, saved))
+}
 
 fn stats(count: u64, sum_ns: u64) -> FunctionStats {
     let mean_ns = sum_ns as f64 / count as f64;
@@ -302,8 +314,8 @@ fn waiting_ranks_and_timeline_stand_in_every_form() {
     let saved = EndContext {
         faults: Vec::new(),
         analyses: AnalysesStatus::default(),
+        start: None,
         asked_by: Some(15),
-        whom: 1,
         waiters: vec![invivo_archive::waiters::Waiter {
             rank: 0,
             function: "MPI_Wait".into(),

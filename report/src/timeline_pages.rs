@@ -1,5 +1,6 @@
 //! Joins the pages of a timeline into one observation, and writes it as a Perfetto trace.
 
+use crate::rows::Start;
 use invivo_archive::flows::{Channel, Endpoint, Endpoints};
 use invivo_archive::observation::{Call, CallKind, Facts, Gaps, Names, Observation, Open, Part};
 use invivo_archive::perfetto;
@@ -113,17 +114,17 @@ impl TimelinePages {
     }
 }
 
-/// How a job ended, and where its last seconds are.
+/// How a job was started and ended, and where its last seconds are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EndContext {
+    /// How the job was started.
+    pub start: Option<Start>,
     /// Which analyses the result was made with.
     pub analyses: AnalysesStatus,
     /// Where threads were that ended their ranks.
     pub faults: Vec<RankFaulted>,
     /// The signal by which the job was asked to end, where it was before anything else happened.
     pub asked_by: Option<i32>,
-    /// The rank that died first.
-    pub whom: u32,
     /// Who waited for it, the longest first.
     pub waiters: Vec<Waiter>,
     /// Where time ended, in job time.

@@ -10,6 +10,7 @@ use invivo_jobdir::{Kept, kept_path, whole_file};
 use invivo_proto::control::link::{Final, TimelinePage};
 use invivo_report::death;
 use invivo_report::glyphs::Look;
+use invivo_report::rows::EndedRow;
 use invivo_report::timeline;
 use invivo_report::timeline_pages::{EndContext, TimelinePages};
 use std::ffi::OsStr;
@@ -52,7 +53,7 @@ impl LastSeconds {
         of.ranks = result.job.ranks;
         let deaths = result.ended.iter().map(|ended| Death {
             rank: ended.rank.0,
-            how: death::how(ended),
+            how: death::how(&EndedRow::from(ended)),
         });
         of.deaths = deaths.collect();
 
@@ -61,7 +62,6 @@ impl LastSeconds {
             ..EndContext::default()
         };
         if let Some(first) = of.deaths.first() {
-            saved.whom = first.rank;
             saved.waiters = waiters(of, &result.hang, first.rank);
         }
         saved.picture = timeline::text(of, report_style());
@@ -99,7 +99,7 @@ fn place(job: &str, report: Option<&Path>) -> Result<PathBuf, String> {
     };
     // Of other endings nobody knows whether they are one: `melt.2026-11-21` and `melt.2026-11-22`
     // are two reports.
-    let is_ending = |ending: &OsStr| ending == "txt" || ending == "json";
+    let is_ending = |ending: &OsStr| ["txt", "json", "html"].iter().any(|known| ending == *known);
     Ok(if report.extension().is_some_and(is_ending) {
         report.with_extension(ENDING)
     } else {
@@ -189,6 +189,7 @@ mod tests {
         for (report, timeline) in [
             ("melt.json", "melt.pftrace"),
             ("melt.txt", "melt.pftrace"),
+            ("melt.html", "melt.pftrace"),
             ("melt.2026-11-21", "melt.2026-11-21.pftrace"),
             ("melt", "melt.pftrace"),
         ] {

@@ -8,7 +8,10 @@ use invivo_config::Names;
 use invivo_jobdir::{Kept, kept_path, whole_file};
 use invivo_proto::control::link::Final;
 use invivo_proto::control::tree::Ended;
+use invivo_report::Report;
+use invivo_report::rows::Start;
 use invivo_report::timeline_pages::EndContext;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -98,19 +101,30 @@ impl Root<'_> {
         saved.asked_by = self.asked_by;
         saved.analyses = self.analyses.clone();
         saved.faults = self.faults.clone();
+        saved.start = Some(self.start());
+        let saved = Report::of(result, &saved);
 
-        let line = invivo_report::one_line(result, &saved);
+        let line = invivo_report::one_line(&saved);
         if result.shut_down {
             // The job goes on: its line comes when it ends.
             self.last_words = Some(line);
         } else {
             self.tell(&line);
         }
-        if let Err(why) = report.and_then(|path| self.write(result, &saved, path.as_deref())) {
+        if let Err(why) = report.and_then(|path| self.write(&saved, path.as_deref())) {
             self.tell(&why);
         }
         if self.assignment.terminal && !self.quiet() {
-            eprint!("{}", invivo_report::text(result, &saved));
+            eprint!("{}", invivo_report::text(&saved));
+        }
+    }
+
+    fn start(&self) -> Start {
+        Start {
+            unix: self.started_unix,
+            host: host(),
+            command: self.assignment.command.clone(),
+            invivo_version: env!("CARGO_PKG_VERSION").to_owned(),
         }
     }
 
@@ -144,21 +158,17 @@ impl Root<'_> {
     }
 
     /// The report, where one was asked for, and beside it what it was made with.
-    fn write(&self, result: &Final, saved: &EndContext, path: Option<&Path>) -> Result<(), String> {
+    fn write(&self, report: &Report, path: Option<&Path>) -> Result<(), String> {
         let Some(path) = path else { return Ok(()) };
         let config = &self.assignment.options.config;
-        let json = path
-            .extension()
-            .is_some_and(|extension| extension == "json");
-        let text = if json {
-            invivo_report::json(result, saved)
-        } else {
-            invivo_report::text(result, saved)
+        let (ending, text) = match path.extension().and_then(OsStr::to_str) {
+            Some("json") => ("json", invivo_report::json(report)),
+            Some("html") => ("html", invivo_report::html(report)),
+            _ => ("txt", invivo_report::text(report)),
         };
         whole_file::write(path, text.as_bytes()).map_err(|error| {
             let why = format!("cannot write the report to {}: {error}", path.display());
-            let ending = if json { "json" } else { "txt" };
-            match keep(&result.job.id, ending, text.as_bytes()) {
+            match keep(&report.job.id, ending, text.as_bytes()) {
                 Ok(kept) => format!("{why}; it is in {}", kept.display()),
                 Err(also) => format!("{why}; nor to the state directory: {also}"),
             }

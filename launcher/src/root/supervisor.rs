@@ -24,7 +24,7 @@ use rustix::process::{Pid, Signal};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Runs the root to the job's end.
 ///
@@ -60,6 +60,7 @@ pub fn supervise(assignment: &RootAssignment, signals: Signals) -> Result<Ended,
         left_early: None,
         last_words: None,
         asked_to_end: false,
+        started_unix: unix_seconds(),
         asked_by: None,
         analyses: AnalysesStatus::default(),
         faults: Vec::new(),
@@ -109,6 +110,8 @@ pub(super) struct Root<'a> {
     pub(super) left_early: Option<Instant>,
     /// The line for the job's end, where the result came before it.
     pub(super) last_words: Option<String>,
+    /// When this process began, in seconds since 1970.
+    pub(super) started_unix: u64,
     /// The launcher, or a user, has asked for the end.
     pub(super) asked_to_end: bool,
     /// The first signal that did.
@@ -140,6 +143,11 @@ const FORSAKEN: Duration = Duration::from_secs(2);
 /// How long we stay without an analysis node for ranks that were asked to end: batch systems give
 /// them no more. Whoever asked may wait for all processes.
 const UNOBSERVED: Duration = Duration::from_secs(30);
+
+fn unix_seconds() -> u64 {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+    since_1970.map_or(0, |time| time.as_secs())
+}
 
 impl Root<'_> {
     fn start_node(&mut self) -> Result<(), String> {

@@ -15,6 +15,21 @@ use std::path::{Path, PathBuf};
 
 const HEAD: &str = "// Made by `cargo xtask generate` from proto/gateway.proto. Do not edit.";
 const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../grpc/src/generated");
+/// Messages that a report holds: those alone are read back, from JSON, where a field that a report
+/// of an older version lacks has its default.
+const IN_REPORTS: [&str; 11] = [
+    "AnalysisStatus",
+    "Coverage",
+    "DroppedByShim",
+    "Efficiency",
+    "Job",
+    "Ledger",
+    "OffInterval",
+    "RankCounts",
+    "RecordingStatus",
+    "Traffic",
+    "WindowStatus",
+];
 /// The page of the manual that lists the messages.
 const PAGE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -48,7 +63,12 @@ fn generate(out: &Path) -> Result<(), Box<dyn Error>> {
 
     // A reader of messages needs neither client nor server.
     let transport = "#[cfg(feature = \"transport\")]";
-    tonic_prost_build::configure()
+    let mut builder = tonic_prost_build::configure();
+    for message in IN_REPORTS {
+        let attributes = "#[derive(serde::Deserialize)] #[serde(default)]";
+        builder = builder.type_attribute(format!(".invivo.v1.{message}"), attributes);
+    }
+    builder
         .out_dir(out)
         .emit_rerun_if_changed(false)
         .client_mod_attribute(".", transport)

@@ -258,8 +258,9 @@ pub fn matrix_reply(
     let mut add = |ends: &(u32, u32), traffic: &Traffic, received: bool| {
         let cell = cells.entry((ends.0 / folded, ends.1 / folded)).or_default();
         let sum = if received { &mut cell.1 } else { &mut cell.0 };
-        sum.messages += traffic.messages;
-        sum.bytes += traffic.bytes;
+        // They may be of a report that anybody wrote.
+        sum.messages = sum.messages.saturating_add(traffic.messages);
+        sum.bytes = sum.bytes.saturating_add(traffic.bytes);
     };
 
     matrix

@@ -32,6 +32,8 @@ pub struct HelloReply {
     pub root_connected: bool,
 }
 /// The running job.
+#[derive(serde::Deserialize)]
+#[serde(default)]
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Job {
@@ -55,6 +57,8 @@ pub struct Job {
     pub library: ::prost::alloc::string::String,
 }
 /// How complete an answer is. Every view carries it.
+#[derive(serde::Deserialize)]
+#[serde(default)]
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Coverage {
@@ -101,6 +105,8 @@ pub struct Coverage {
 }
 /// Account of the records, in calls:
 /// entered = open + in_flight + kept + reduced + all kinds of dropped + reset.
+#[derive(serde::Deserialize)]
+#[serde(default)]
 #[derive(serde::Serialize)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Ledger {
@@ -130,6 +136,8 @@ pub struct Ledger {
     pub reset: u64,
 }
 /// Calls whose records were dropped in the application's process, by reason.
+#[derive(serde::Deserialize)]
+#[serde(default)]
 #[derive(serde::Serialize)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct DroppedByShim {
@@ -202,6 +210,8 @@ pub struct AnalysesReply {
     pub analyses: ::prost::alloc::vec::Vec<AnalysisStatus>,
 }
 /// Whether an analysis is on. Points in time are job time.
+#[derive(serde::Deserialize)]
+#[serde(default)]
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AnalysisStatus {
@@ -239,6 +249,8 @@ pub struct AnalysisStatus {
     pub cost_ns: f64,
 }
 /// An interval in which an analysis was off.
+#[derive(serde::Deserialize)]
+#[serde(default)]
 #[derive(serde::Serialize)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct OffInterval {
@@ -250,6 +262,8 @@ pub struct OffInterval {
     pub to_ns: ::core::option::Option<u64>,
 }
 /// Whether and since when calls are recorded. Points in time are job time.
+#[derive(serde::Deserialize)]
+#[serde(default)]
 #[derive(serde::Serialize)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RecordingStatus {
@@ -276,6 +290,8 @@ pub struct RecordingStatus {
     pub shut_down: bool,
 }
 /// A window of recording.
+#[derive(serde::Deserialize)]
+#[serde(default)]
 #[derive(serde::Serialize)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct WindowStatus {
@@ -293,6 +309,8 @@ pub struct WindowStatus {
     pub complete: u32,
 }
 /// Number of ranks by state.
+#[derive(serde::Deserialize)]
+#[serde(default)]
 #[derive(serde::Serialize)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RankCounts {
@@ -579,6 +597,8 @@ pub struct MatrixCell {
     pub received: ::core::option::Option<Traffic>,
 }
 /// Messages and bytes of one direction.
+#[derive(serde::Deserialize)]
+#[serde(default)]
 #[derive(serde::Serialize)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Traffic {
@@ -671,6 +691,8 @@ pub struct GridReply {
     pub analysis: ::core::option::Option<AnalysisStatus>,
 }
 /// Efficiencies as the POP project defines them, where computing is recorded time outside of MPI.
+#[derive(serde::Deserialize)]
+#[serde(default)]
 #[derive(serde::Serialize)]
 #[derive(Clone, Copy, PartialEq, ::prost::Message)]
 pub struct Efficiency {

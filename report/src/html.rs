@@ -1,0 +1,111 @@
+//! The report as one HTML page: a file that needs no other, no script and no network.
+//!
+//! ```text
+//! markup      text that is HTML, and escapes what is put into it
+//! tables      tables with bars, and sentences
+//! facts ranks heat_map      sections
+//! ```
+//!
+//! Words and numbers are those of the text report, by the same functions.
+
+mod facts;
+mod heat_map;
+mod markup;
+mod ranks;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+use crate::contents::Report;
+use crate::text::{RANK_ROWS, summary};
+use crate::{analyses, coverage, functions, left_out};
+use invivo_proto::control::analyses::Analysis;
+use markup::Html;
+
+/// Colours, for light and dark screens and for paper.
+const STYLE: &str = include_str!("html/style.css");
+
+/// The page.
+pub fn html(report: &Report) -> String {
+    let mut page = Html::default();
+    head(&mut page, report);
+    facts::what_ran(&mut page, report);
+    facts::how_it_ended(&mut page, report);
+    ranks::efficiencies(&mut page, report);
+    ranks::times(&mut page, report);
+    function_tables(&mut page, report);
+    matrix(&mut page, report);
+    facts::completeness(&mut page, report);
+    page.markup("</main>\n</body>\n</html>\n");
+    page.into_string()
+}
+
+fn head(page: &mut Html, report: &Report) {
+    page.markup("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    // A browser then loads and runs nothing, whatever stands below.
+    page.markup("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; ");
+    page.markup("style-src 'unsafe-inline'\">\n");
+    page.markup("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    page.markup("<meta name=\"color-scheme\" content=\"light dark\">\n");
+    page.element("<title>Invivo report of job ", &report.job.id, "</title>\n");
+    page.markup("<style>\n")
+        .markup(STYLE)
+        .markup("</style>\n</head>\n<body>\n<main>\n");
+    page.element(
+        "<h1>Invivo report of job <em>",
+        &report.job.id,
+        "</em></h1>\n",
+    );
+    let is_whole = coverage::losses(&report.coverage) == "none" && report.ended.is_empty();
+    let begin = match is_whole {
+        true => "<p class=\"summary\">",
+        false => "<p class=\"summary trouble\">",
+    };
+    page.element(begin, &summary(report), "</p>\n");
+}
+
+fn function_tables(page: &mut Html, report: &Report) {
+    let rows = Report::function_rows(&report.totals);
+    if rows.is_empty() {
+        return;
+    }
+    page.markup("<section><h2>MPI functions, all ranks</h2>\n");
+    let parts = |rows: &[invivo_grpc::v1::FunctionRow], whole: u64| -> Vec<f64> {
+        let parts = rows
+            .iter()
+            .map(|row| row.time_ns as f64 / whole.max(1) as f64);
+        parts.collect()
+    };
+    let whole = functions::whole_ns(&rows);
+    tables::table(page, &functions::table(&rows), &parts(&rows, whole));
+    let more = rows.len().saturating_sub(tables::ROWS_MAX);
+    if more > 0 {
+        tables::sentences(page, &format!("... and {more} rows in the JSON report"));
+    }
+    page.markup("</section>\n");
+
+    let by_rank = Report::function_rows(&report.functions);
+    if by_rank.is_empty() {
+        return;
+    }
+    page.markup("<section><h2>MPI functions by rank, most time first</h2>\n");
+    tables::table(page, &functions::table_by_rank(&by_rank, RANK_ROWS), &[]);
+    let left_out = report.functions_left_out;
+    let more = left_out::rank_rows(by_rank.len(), left_out, RANK_ROWS);
+    tables::sentences(page, &more);
+    page.markup("</section>\n");
+}
+
+fn matrix(page: &mut Html, report: &Report) {
+    // Where nobody looked there is nothing to show; the page says that the analysis was off.
+    let has_traffic = !(report.matrix.sent.is_empty() && report.matrix.received.is_empty());
+    if !has_traffic && analyses::was_off(&report.analyses, Analysis::Matrix.name()) {
+        return;
+    }
+    let of = report.matrix(heat_map::SIDE);
+    page.markup("<section><h2>Point-to-point messages, bytes sent</h2>\n");
+    heat_map::section(page, &of);
+    let blocks = left_out::blocks(of.block_ranks, report.matrix.block_ranks);
+    tables::sentences(page, &blocks);
+    page.markup("</section>\n");
+}
