@@ -18,6 +18,7 @@ pub mod messages;
 mod progress;
 pub mod record;
 pub mod records;
+pub mod report;
 pub mod session;
 pub mod shell;
 pub mod stacks;

@@ -22,6 +22,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "timeline",
             "buffers",
             "records",
+            "report",
         ],
     ),
     (

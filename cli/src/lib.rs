@@ -68,6 +68,8 @@ enum Verb {
     Records(commands::records::Args),
     /// Show what every rank did, call by call, in the last seconds
     Timeline(commands::timeline::Args),
+    /// Show the report of a job that is over, or make an HTML page of it
+    Report(commands::report::Args),
     /// Show or change what buffers keep when not everything fits
     Strategy(commands::strategy::Args),
     /// Show which analyses are on, or switch them
@@ -128,6 +130,7 @@ impl Cli {
             Verb::Buffers(args) => commands::block_on(commands::buffers::run(args)),
             Verb::Records(args) => commands::block_on(commands::records::run(args)),
             Verb::Timeline(args) => commands::block_on(commands::timeline::run(args)),
+            Verb::Report(args) => commands::finish(commands::report::run(&args)),
             Verb::Strategy(args) => commands::block_on(commands::strategy::run(args)),
             Verb::Analyses(args) => commands::block_on(commands::analyses::run(args)),
             Verb::Pause(args) => commands::block_on(commands::control::pause(args)),

@@ -10,7 +10,8 @@
 //! table units glyphs terminal         columns, numbers with units, characters
 //! ```
 //!
-//! Pure but for the timeline's file. Not here: gRPC and colours.
+//! Pure but for the timeline's file and a report that is read. Not here: gRPC, and colours of
+//! terminals.
 
 #![forbid(unsafe_code)]
 

@@ -12,7 +12,7 @@
 //! mpi/       the MPI libraries                  programs/  test programs, preloaded libraries
 //! job/       one run of a program               cluster/   hosts, Slurm, control groups
 //! clients/   clients of a running job           processes  processes of a job, by their mark
-//! logs/      what programs write down           results/   report and timeline
+//! logs/      what programs write down           results/   report, page and timeline
 //! checks     what must hold of every report     interval   what must hold of a cut-out table
 //! kills/     random kills of processes          soak/      long runs with random clients
 //! remarks    what tests say of themselves

@@ -1,4 +1,5 @@
-//! What Invivo leaves of a job: the report, and the timeline of its last seconds.
+//! What Invivo leaves of a job: the report, also as a page, and the timeline of its last seconds.
 
+pub mod page;
 pub mod report;
 pub mod timeline;

@@ -192,7 +192,7 @@ impl Job {
     fn invivo_options(&self, directory: &Path) -> Vec<OsString> {
         let mut options: Vec<OsString> =
             vec!["--no-config".into(), "--fan-in".into(), self.fan_in.into()];
-        options.extend(["--report".into(), directory.join("report.json").into()]);
+        options.extend(["--report".into(), directory.join(self.report).into()]);
         // Under Slurm that is known.
         if self.hosts > 1 && self.slurm.is_none() && self.started_by == StartedBy::Run {
             options.extend(["--nodes".into(), self.hosts.to_string().into()]);

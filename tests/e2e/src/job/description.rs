@@ -37,6 +37,8 @@ pub struct Job {
     pub(super) per_host: Option<[u32; hosts::HOSTS as usize]>,
     /// Processes are dealt out to the hosts in turns.
     pub(super) is_dealt: bool,
+    /// The name of the report, whose ending says its form.
+    pub(super) report: &'static str,
     pub(super) options: Vec<OsString>,
     pub(super) launcher_options: Vec<OsString>,
     /// More programs of the same job, each with its ranks, which `ranks` does not count.
@@ -88,6 +90,7 @@ impl Job {
             hosts: 1,
             per_host: None,
             is_dealt: false,
+            report: "report.json",
             options: Vec::new(),
             launcher_options: Vec::new(),
             others: Vec::new(),
@@ -174,6 +177,12 @@ impl Job {
                 .flat_map(|(host, &here)| vec![host; here as usize])
                 .collect(),
         }
+    }
+
+    /// With a report of another form.
+    pub fn report(mut self, name: &'static str) -> Job {
+        self.report = name;
+        self
     }
 
     /// Adds options of `invivo run` or `invivo exec`.
