@@ -1,19 +1,21 @@
-//! Makes the generated code of `proto/grpc` from `proto/gateway.proto`, and the manual's tables of
-//! its messages; `cargo xtask generate` runs it.
+//! Makes from `proto/gateway.proto` the generated code of `proto/grpc`, the classes of the Python
+//! client, and the manual's tables of messages; `cargo xtask generate` runs it.
 //!
 //! A program of its own, for `proto/grpc` itself may not compile between a change of the interface
 //! and the new code. No `protoc`: protox makes the descriptors, tonic-prost-build the code.
 
 #![forbid(unsafe_code)]
 
+mod comments;
 mod messages_page;
+mod python;
 
 use prost::Message;
 use prost_types::FileDescriptorSet;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-const HEAD: &str = "// Made by `cargo xtask generate` from proto/gateway.proto. Do not edit.";
+const MADE: &str = "Made by `cargo xtask generate` from proto/gateway.proto. Do not edit.";
 const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../grpc/src/generated");
 /// Messages that a report holds: those alone are read back, from JSON, where a field that a report
 /// of an older version lacks has its default.
@@ -30,6 +32,8 @@ const IN_REPORTS: [&str; 11] = [
     "Traffic",
     "WindowStatus",
 ];
+/// The package of the Python client.
+const PYTHON: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/invivo");
 /// The page of the manual that lists the messages.
 const PAGE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -38,6 +42,7 @@ const PAGE: &str = concat!(
 
 fn main() -> Result<(), Box<dyn Error>> {
     generate(Path::new(RESULTS))?;
+    generate_python(Path::new(PYTHON))?;
     std::fs::write(PAGE, page(&std::fs::read_to_string(PAGE)?)?)?;
     Ok(())
 }
@@ -82,8 +87,23 @@ fn generate(out: &Path) -> Result<(), Box<dyn Error>> {
 
     let code = out.join("invivo.v1.rs");
     let made = std::fs::read_to_string(&code)?;
-    std::fs::write(code, format!("{HEAD}\n{made}"))?;
+    std::fs::write(code, format!("// {MADE}\n{made}"))?;
     Ok(())
+}
+
+/// Writes `answers.py` (a class for each message) and `gateway.bin` (descriptors without comments,
+/// by which they are read and requests are made).
+fn generate_python(out: &Path) -> Result<(), Box<dyn Error>> {
+    let mut descriptors = descriptors()?;
+    let file = descriptors.file.last().ok_or("no file")?;
+    std::fs::write(out.join("answers.py"), python::answers(file))?;
+    for file in &mut descriptors.file {
+        file.source_code_info = None;
+    }
+    Ok(std::fs::write(
+        out.join("gateway.bin"),
+        descriptors.encode_to_vec(),
+    )?)
 }
 
 #[cfg(test)]
@@ -94,11 +114,18 @@ mod tests {
     fn committed_code_is_what_the_interface_makes() {
         let made = tempfile::tempdir().unwrap();
         generate(made.path()).unwrap();
-        for file in ["invivo.v1.rs", "gateway.bin"] {
+        same(RESULTS, made.path(), ["invivo.v1.rs", "gateway.bin"]);
+        generate_python(made.path()).unwrap();
+        same(PYTHON, made.path(), ["answers.py", "gateway.bin"]);
+    }
+
+    fn same(committed: &str, made: &Path, files: [&str; 2]) {
+        for file in files {
             let read = |folder: &Path| std::fs::read(folder.join(file)).unwrap();
             assert!(
-                read(Path::new(RESULTS)) == read(made.path()),
-                "{file} is not what gateway.proto makes: run `cargo xtask generate` and commit it"
+                read(Path::new(committed)) == read(made),
+                "{file} in {committed} is not what gateway.proto makes: run `cargo xtask generate` \
+                 and commit it"
             );
         }
     }

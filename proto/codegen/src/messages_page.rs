@@ -1,16 +1,12 @@
 //! Makes the manual's tables of the interface's messages: name, type and comment of every field.
 
+use crate::comments::{Comments, FIELD, MESSAGE_TYPE};
 use prost_types::field_descriptor_proto::{Label, Type};
 use prost_types::{FieldDescriptorProto, FileDescriptorProto};
-use std::collections::HashMap;
 use std::fmt::Write as _;
 
 const BEGIN: &str = "<!-- made by cargo xtask generate: messages -->\n";
 const END: &str = "<!-- end -->";
-/// Numbers of `FileDescriptorProto.message_type` and `DescriptorProto.field` in descriptor.proto:
-/// comments are found by a path of such numbers and positions.
-const MESSAGE_TYPE: i32 = 4;
-const FIELD: i32 = 2;
 
 /// The page with its tables made anew; nothing where it has no marks.
 pub fn renewed(page: &str, file: &FileDescriptorProto) -> Option<String> {
@@ -21,20 +17,17 @@ pub fn renewed(page: &str, file: &FileDescriptorProto) -> Option<String> {
 
 /// A section for every message but those that only ask.
 fn tables(file: &FileDescriptorProto) -> String {
-    let comments = comments(file);
+    let comments = Comments::of(file);
     let mut text = String::new();
     for (at, message) in (0..).zip(&file.message_type) {
         if message.name().ends_with("Request") {
             continue;
         }
-        let about = comments
-            .get(&vec![MESSAGE_TYPE, at])
-            .map_or("", String::as_str);
+        let about = untagged(comments.at(&[MESSAGE_TYPE, at]));
         let _ = write!(text, "### {}\n\n{about}\n\n", message.name());
         text.push_str("| field | type | meaning |\n|---|---|---|\n");
         for (number, field) in (0..).zip(&message.field) {
-            let path = vec![MESSAGE_TYPE, at, FIELD, number];
-            let meaning = comments.get(&path).map_or("", String::as_str);
+            let meaning = untagged(comments.at(&[MESSAGE_TYPE, at, FIELD, number]));
             let _ = writeln!(
                 text,
                 "| `{}` | {} | {} |",
@@ -48,17 +41,9 @@ fn tables(file: &FileDescriptorProto) -> String {
     text
 }
 
-/// The comments of a file, each as one line, by the path of what they stand above.
-fn comments(file: &FileDescriptorProto) -> HashMap<Vec<i32>, String> {
-    let locations = file.source_code_info.iter().flat_map(|info| &info.location);
-    locations
-        .map(|location| {
-            let words = location.leading_comments().split_whitespace();
-            let line = words.collect::<Vec<_>>().join(" ");
-            // What looks like a tag is none: `<rank>`.
-            (location.path.clone(), line.replace('<', "&lt;"))
-        })
-        .collect()
+/// What looks like a tag is none: `<rank>`.
+fn untagged(comment: &str) -> String {
+    comment.replace('<', "&lt;")
 }
 
 /// The type as JSON has it.

@@ -1,0 +1,188 @@
+"""What can be asked of a job. All of it needs the scope *view* only."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from . import answers
+from ._calls import PATIENCE, RETRY_INTERVAL, Calls, Parts, nanoseconds
+from .errors import Error
+
+
+class Looks(Calls):
+    """Questions. Each raises Error where it is not answered."""
+
+    def status(self) -> answers.StatusReply:
+        """What the ranks are doing now, and whether calls are recorded."""
+        return self._ask("Status", answers.StatusReply)
+
+    def functions(self, per_rank: bool = False, rank_rows: int = 4096) -> answers.FunctionsReply:
+        """Calls, time and bytes by MPI function, since the start, a reset or a window's start.
+
+        per_rank: also `rank_rows`, a row for each rank and function, at most so many (65536).
+        """
+        return self._ask(
+            "Functions", answers.FunctionsReply, per_rank=per_rank, rank_rows_max=rank_rows
+        )
+
+    def call_sites(self, rows: int = 2048) -> answers.CallSitesReply:
+        """Calls, time and bytes by where in the program calls are made; at most 2048 rows."""
+        return self._ask("CallSites", answers.CallSitesReply, rows_max=rows)
+
+    def matrix(self, side: int = 64) -> answers.MatrixReply:
+        """Point-to-point messages and bytes between each two ranks.
+
+        side: at most so many rows and columns (256); of more ranks neighbours share a block.
+        """
+        return self._ask("Matrix", answers.MatrixReply, side_max=side)
+
+    def messages(self) -> answers.MessagesReply:
+        """Sends matched with receives: transfer times and late senders. The analysis `messages` is
+        off until it is switched on: `job.switch_analyses("messages")`."""
+        return self._ask("Messages", answers.MessagesReply)
+
+    def grid(
+        self,
+        metric: str = "mpi",
+        *,
+        since: float | None = None,
+        until: float | None = None,
+        last: float | None = None,
+        columns: int = 64,
+        rows: int = 32,
+    ) -> answers.GridReply:
+        """What the ranks did over time: columns of time by rows of ranks.
+
+        metric: "mpi" (time in MPI), "compute" (time outside of it, with the efficiencies), "calls"
+            or "bytes" (sent).
+        since, until: begin and end in s since the beginning of the observed time; all by default.
+        last: instead of both, the time up to now of this length in s.
+        columns, rows: at most so many (256, 128); neighbouring ranks share a row.
+        """
+        if last is not None and (since is not None or until is not None):
+            raise Error("two intervals", "", "give either last, or since and until")
+        return self._ask(
+            "Grid",
+            answers.GridReply,
+            metric=metric,
+            from_ns=nanoseconds(since or 0),
+            to_ns=nanoseconds(until or 0),
+            last_ns=nanoseconds(last or 0),
+            columns_max=columns,
+            rows_max=rows,
+        )
+
+    def analyses(self) -> answers.AnalysesReply:
+        """Which analyses are on, and when they were off."""
+        return self._ask("Analyses", answers.AnalysesReply)
+
+    def buffers(self) -> answers.BuffersReply:
+        """What the event buffers hold, and what they have given up."""
+        return self._ask("Buffers", answers.BuffersReply)
+
+    def hang(self, older: float = 1.0) -> answers.HangReply:
+        """Which ranks wait for which, and whether they can continue.
+
+        older: ranks without progress for longer than this are looked into, in s.
+        """
+        return self._ask("Hang", answers.HangReply, older_ns=nanoseconds(older))
+
+    def stacks(
+        self, ranks: Iterable[int] | None = None, threads: bool = False
+    ) -> answers.StacksReply:
+        """The current call paths of the ranks, merged into one tree.
+
+        ranks: these, as `range(4)` or `[0, 3]`, all by default; at most 8 runs of neighbours.
+        threads: all threads of each rank instead of its first one.
+        """
+        wanted = [] if ranks is None else _runs(ranks)
+        if ranks is not None and not wanted:
+            raise Error("no ranks", "", "leave `ranks` away for all of them")
+        reply = self._ask("Stacks", answers.StacksReply, threads=threads, ranks=wanted)
+        if wanted and reply.ranks == 0:
+            raise Error("the job has none of these ranks", "", "see job.status()")
+        return reply
+
+    def watch(self, interval: float = 1.0, functions: bool = False) -> Iterator[answers.Snapshot]:
+        """Snapshots of the job, until it ends or the loop is left.
+
+        interval: s between two of them, 0.1 at least. A reader that is slower gets newer ones.
+        functions: with the function table in each.
+        """
+        fields = {"interval_ns": nanoseconds(interval), "functions": functions}
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            failure = None
+            try:
+                for snapshot in self._stream("Watch", answers.Snapshot, **fields):
+                    yield snapshot
+                    deadline = time.monotonic() + PATIENCE
+            except Error as error:
+                failure = error
+            # A gateway that leaves with its job may fail in any way.
+            if self._way.has_ended():
+                return
+            if failure is not None and failure.code != "UNAVAILABLE":
+                raise failure
+            # It may die and be started again; from elsewhere the end of the job looks the same.
+            if time.monotonic() >= deadline:
+                if failure is not None:
+                    raise failure
+                return
+            time.sleep(RETRY_INTERVAL)
+
+    def timeline(
+        self, seconds: float = 5.0, calls: int = 500_000
+    ) -> Parts[answers.TimelinePage]:
+        """What every rank did, call by call, in the last seconds: pages of neighbouring locations
+        as they come. `.frame()` has a row for each call that has returned.
+
+        seconds: length of the interval that ends now, in s; more than 0, at most 24 h.
+        calls: the newest of all ranks together, at most (2000000).
+        """
+        return Parts(
+            self._patient_stream(
+                "Timeline",
+                answers.TimelinePage,
+                length_ns=max(1, nanoseconds(seconds)),
+                calls_max=calls,
+            )
+        )
+
+    def records(
+        self, rank: int, thread: int = 0, from_ns: int = 0, to_ns: int = 0
+    ) -> Parts[answers.RecordsReply]:
+        """The calls in the buffer of one location, in pages, in the order of their ends.
+
+        from_ns, to_ns: only calls that ended in this interval of job time; 0 is no limit.
+        """
+        return Parts(self._records(rank=rank, thread=thread, from_ns=from_ns, to_ns=to_ns))
+
+    def _records(self, **fields: Any) -> Iterator[answers.RecordsReply]:
+        page = self._ask("Records", answers.RecordsReply, **fields)
+        yield page
+        while page.next is not None:
+            after = page.next.to_dict()
+            page = self._ask("Records", answers.RecordsReply, after=after, **fields)
+            yield page
+
+    def audit(self, follow: bool = False) -> Parts[answers.AuditEntry]:
+        """The commands that were given so far: by whom, and how they ended; the newest 1024.
+
+        follow: then each new one, until the job ends. An entry comes again, with the same
+            `sequence`, when its outcome is known.
+        """
+        return Parts(self._patient_stream("Audit", answers.AuditEntry, follow=follow))
+
+
+def _runs(ranks: Iterable[int]) -> list[dict[str, int]]:
+    """Ranks as ranges, both ends included."""
+    runs: list[dict[str, int]] = []
+    for rank in sorted(set(ranks)):
+        if runs and rank == runs[-1]["last"] + 1:
+            runs[-1]["last"] = rank
+        else:
+            runs.append({"first": rank, "last": rank})
+    return runs

@@ -1,0 +1,1408 @@
+# Made by `cargo xtask generate` from proto/gateway.proto. Do not edit.
+"""What a gateway answers, one class for each message, as `invivo ... --json` prints them.
+
+Units are part of the names: `_ns` is nanoseconds, `_bytes` is bytes; a plain number is a count.
+Points in time are job time, those named `unix` are since 1970. `None` is what does not apply.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ._answer import Answer
+
+
+@dataclass(frozen=True)
+class HelloReply(Answer):
+    """Version, capabilities and job of the gateway."""
+
+    gateway_version: str
+    """Version of the gateway, as in "0.1.0"."""
+    capabilities: list[str]
+    """What this gateway can do, in lower-case words: "status", "watch", "functions", "matrix",
+    "messages", "grid", "hang", "stacks", "pause", "resume", "hold", "reset", "record",
+    "record-window", "shutdown", "strategy", "analyses", "buffers", "records", "timeline", "audit",
+    "invite", "revoke"."""
+    scope: str
+    """The scope of the caller's token: "view" or "control"."""
+    job: Job | None
+    """The job; absent while the root is not connected."""
+    root_connected: bool
+    """Whether the root is connected now. While it is not, calls that need it answer UNAVAILABLE."""
+
+
+@dataclass(frozen=True)
+class Job(Answer):
+    """The running job."""
+
+    id: str
+    """The job's id."""
+    ranks: int
+    """Ranks of the application."""
+    places: int
+    """Tool places: processes that receive the ranks' events."""
+    nodes: int
+    """Processes that are analysis nodes, the root included; none where tool places are all of it.
+    """
+    family: str
+    """Family of the MPI library: "ompi" or "mpich"."""
+    library: str
+    """The MPI library's own version line."""
+
+
+@dataclass(frozen=True)
+class Coverage(Answer):
+    """How complete an answer is. Every view carries it."""
+
+    ranks: int
+    """Ranks of the job."""
+    ranks_reporting: int
+    """Ranks included in this answer."""
+    members_missing: int
+    """Tool processes that did not answer in time or are lost."""
+    lag_ns: int
+    """Age of the oldest record that is not analysed yet, in ns: how far this answer may lag behind.
+    """
+    ledger: Ledger
+    """Account of all records."""
+    overhead_ns: int
+    """Time that the ranks spent in Invivo's code, in ns summed over ranks (extrapolated from
+    samples)."""
+    tool_cpu_ns: int
+    """CPU time of the tool processes, in ns."""
+    packets_mpi: int
+    """Packets of events that came over MPI."""
+    packets_shm: int
+    """Packets or parts of packets read from shared memory."""
+    payload_bytes: int
+    """Bytes of decoded records."""
+    packets_refused: int
+    """Packets refused as malformed."""
+    buffer_bytes: int
+    """Bytes of the event buffers' memory."""
+    missing: list[int]
+    """Tool processes that did not answer, by their number in the whole MPI job; at most 16 are
+    named."""
+
+
+@dataclass(frozen=True)
+class Ledger(Answer):
+    """Account of the records, in calls: entered = open + in_flight + kept + reduced + all kinds of
+    dropped + reset."""
+
+    entered: int
+    """Calls counted when entered, independently of all other counts."""
+    open: int
+    """Entered and not left."""
+    in_flight: int
+    """Left, and their record not decoded yet."""
+    kept: int
+    """In a buffer."""
+    reduced: int
+    """Reduced: given up by a buffer to stay within its size. The analyses have counted them."""
+    dropped: DroppedByShim
+    """Dropped in the application's process: never recorded in full."""
+    dropped_by_place: int
+    """Dropped by the tool place: no memory left for buffers, or malformed."""
+    reset: int
+    """Discarded by a reset."""
+
+
+@dataclass(frozen=True)
+class DroppedByShim(Answer):
+    """Calls whose records were dropped in the application's process, by reason."""
+
+    no_packet: int
+    """No packet was free, and the time for which the application may be delayed was used up."""
+    no_location: int
+    """More threads than the process has locations for."""
+    switched: int
+    """Recording was switched off or reset between enter and leave."""
+
+
+@dataclass(frozen=True)
+class StatusReply(Answer):
+    """State of the ranks and of the recording."""
+
+    coverage: Coverage
+    """How complete this answer is."""
+    status: JobStatus
+    """State of the job."""
+
+
+@dataclass(frozen=True)
+class JobStatus(Answer):
+    """The status of a job. Its size does not grow with the job."""
+
+    ranks: RankCounts
+    """Number of ranks by state."""
+    named: list[RankStatus]
+    """Some ranks, the least time in MPI first: the others wait for those. Of more than 32 the 16
+    with the least and the 16 with the most."""
+    pause: PauseStatus | None
+    """The current pause, if any."""
+    observed_ns: int
+    """Time since the first rank had initialised MPI or was first observed, in ns."""
+    notes: list[str]
+    """Sentences about what went wrong, each once; at most 20, of which the last says that there
+    were more."""
+    recording: RecordingStatus
+    """Whether and since when calls are recorded."""
+    analyses: list[AnalysisStatus]
+    """Which analyses are on, and when they were off."""
+
+
+@dataclass(frozen=True)
+class AnalysesReply(Answer):
+    """All analyses that can be switched."""
+
+    coverage: Coverage
+    """How complete this answer is."""
+    analyses: list[AnalysisStatus]
+    """One entry for each."""
+
+
+@dataclass(frozen=True)
+class AnalysisStatus(Answer):
+    """Whether an analysis is on. Points in time are job time."""
+
+    name: str
+    """"functions", "matrix", "messages" or "heatmap"."""
+    answers: str
+    """What it answers, in words."""
+    on: int
+    """Ranks whose calls it gets."""
+    off: int
+    """Ranks whose calls it does not get: what they do is missing in its answers."""
+    since_ns: int
+    """When it was last switched; 0 is the start of the job."""
+    off_intervals: list[OffInterval]
+    """When it was off, from where the answers begin (the last reset or start of a window): the last
+    8 intervals, oldest first. Calls that ended in them are missing in its answers."""
+    earlier_intervals: int
+    """Number of intervals before these."""
+    earlier_off_ns: int
+    """Their length in all, in ns."""
+    now_ns: int
+    """Job time of this answer."""
+    cost_ns: float
+    """What it costs a tool place for each call, in ns, as the benchmark of the manual measured it;
+    other machines take other times."""
+
+
+@dataclass(frozen=True)
+class OffInterval(Answer):
+    """An interval in which an analysis was off."""
+
+    from_ns: int
+    """Begin; 0 is the start of the job."""
+    to_ns: int | None
+    """End; absent while the analysis is off."""
+
+
+@dataclass(frozen=True)
+class RecordingStatus(Answer):
+    """Whether and since when calls are recorded. Points in time are job time."""
+
+    on: int
+    """Ranks whose calls are recorded."""
+    off: int
+    """Ranks whose calls are not recorded."""
+    since_ns: int
+    """Begin of the recorded time: the last reset or start of a window; 0 is the start of the job.
+    """
+    now_ns: int
+    """Job time of this answer."""
+    clock_error_ns: int
+    """Largest error of a tool place's job time, in ns."""
+    window: WindowStatus | None
+    """The last window, if there was one."""
+    shut_down: bool
+    """The measurement was shut down."""
+
+
+@dataclass(frozen=True)
+class WindowStatus(Answer):
+    """A window of recording."""
+
+    command_id: int
+    """The command that started it."""
+    from_ns: int
+    """Start, in job time."""
+    to_ns: int
+    """End, in job time."""
+    complete: int
+    """Ranks of which all records in the window have arrived."""
+
+
+@dataclass(frozen=True)
+class RankCounts(Answer):
+    """Number of ranks by state."""
+
+    starting: int
+    """Before MPI_Init is complete."""
+    computing: int
+    """In the application's own code."""
+    in_mpi: int
+    """In an MPI call."""
+    paused: int
+    """Held by a pause."""
+    finished: int
+    """After MPI_Finalize, or ended."""
+    held: int
+    """Held right behind MPI_Init."""
+
+
+@dataclass(frozen=True)
+class RankStatus(Answer):
+    """State of one rank."""
+
+    rank: int
+    """Rank in MPI_COMM_WORLD."""
+    state: str
+    """Current state."""
+    function: str
+    """The current MPI function, or the last one; empty before the first call."""
+    since_ns: int
+    """For how long it has been in its state, in ns."""
+    entered: int
+    """Calls entered since the last reset."""
+    mpi_ns: int
+    """Time in MPI since then without initialisation, in ns."""
+
+
+@dataclass(frozen=True)
+class PauseStatus(Answer):
+    """The current pause."""
+
+    command_id: int
+    """The command that started it."""
+    lease_left_ns: int
+    """Remaining lease, in ns."""
+
+
+@dataclass(frozen=True)
+class Snapshot(Answer):
+    """The job at one moment."""
+
+    sequence: int
+    """Increases from snapshot to snapshot; a gap means that snapshots were skipped. Starts again
+    when the gateway is restarted."""
+    unix_ns: int
+    """When the snapshot was taken, in ns since 1970 (the gateway's clock)."""
+    coverage: Coverage
+    """How complete this answer is."""
+    status: JobStatus
+    """State of the job."""
+    functions: list[FunctionRow]
+    """The function table, the function with the most time first; empty unless requested."""
+
+
+@dataclass(frozen=True)
+class FunctionsReply(Answer):
+    """The function table."""
+
+    coverage: Coverage
+    """How complete this answer is."""
+    rows: list[FunctionRow]
+    """All ranks together, the function with the most time first."""
+    rank_rows: list[FunctionRow]
+    """By rank and function, the row with the most time first; empty unless requested."""
+    rank_rows_total: int
+    """Number of rows per rank and function, including those not sent."""
+    analysis: AnalysisStatus
+    """Whether the table is kept, and when it was not."""
+
+
+@dataclass(frozen=True)
+class FunctionRow(Answer):
+    """Calls of one MPI function."""
+
+    function: str
+    """The function's C name."""
+    rank: int | None
+    """The rank; absent where the row is all ranks together."""
+    calls: int
+    """Number of calls."""
+    time_ns: int
+    """Time in them, in ns summed over calls (and ranks)."""
+    mean_ns: float
+    """Mean duration of a call, in ns."""
+    stddev_ns: float
+    """Standard deviation of the durations (of the calls themselves, not of a sample), in ns."""
+    min_ns: int
+    """The shortest call, in ns."""
+    max_ns: int
+    """The longest call, in ns."""
+    max_rank: int
+    """The rank that had the longest call."""
+    bytes_out: int
+    """Bytes sent: messages when they were posted, and the rank's share of collectives."""
+    bytes_in: int
+    """Bytes received, counted at completion."""
+    clipped: int
+    """Calls of which only the part after or before a cut (reset, window) is counted."""
+
+
+@dataclass(frozen=True)
+class CallSitesReply(Answer):
+    """Calls by where in the program they are made."""
+
+    coverage: Coverage
+    """How complete this answer is."""
+    rows: list[CallSiteRow]
+    """All ranks together, the row with the most time first."""
+    rows_left_out: int
+    """Number of rows that are not sent. A site that was left out for some ranks and not for others
+    counts for each group of them."""
+    left_out: FunctionRow
+    """The sums of these rows; its function is empty."""
+    rows_unnamed: int
+    """Number of rows whose names did not come in time; they are in the next answer."""
+    analysis: AnalysisStatus
+    """Whether the table is kept, and when it was not."""
+
+
+@dataclass(frozen=True)
+class CallSiteRow(Answer):
+    """Calls of one MPI function at one place in the program."""
+
+    kind: str
+    """"code": in a file. "nowhere": in code that is in no file. "others": at one of the places that
+    ranks met when they had numbered 4096. "not noted": made while nobody wanted to know where."""
+    file: str
+    """The name of the file, a program or a library."""
+    offset: int
+    """An address within the call instruction, as the file was linked for."""
+    build_id: str
+    """The file's build id in hexadecimal digits; empty if it has none."""
+    functions: list[CodeFunction]
+    """The functions at that address: the innermost first, of those that were inlined there. Empty
+    if nothing is known."""
+    ranks: int
+    """Number of ranks that made the calls."""
+    calls: FunctionRow
+    """The calls."""
+
+
+@dataclass(frozen=True)
+class CodeFunction(Answer):
+    """A function of a program."""
+
+    function: str
+    """Its name; empty if the file does not have it."""
+    line: str
+    """The source line as "solve.c:42"; empty if the file has no line tables."""
+
+
+@dataclass(frozen=True)
+class MatrixReply(Answer):
+    """The point-to-point communication matrix."""
+
+    coverage: Coverage
+    """How complete this answer is."""
+    ranks: int
+    """Ranks of the job."""
+    block_ranks: int
+    """Ranks per block; 1 is the exact matrix. Block b holds the ranks from b * block_ranks on."""
+    cells: list[MatrixCell]
+    """The cells with traffic, by source and then by destination."""
+    unresolved: Traffic
+    """Traffic whose peer is not known; it is in no cell."""
+    analysis: AnalysisStatus
+    """Whether the matrix is kept, and when it was not."""
+    outside: Traffic
+    """Traffic on communicators with processes outside of the job (spawned, or connected); it is in
+    no cell."""
+
+
+@dataclass(frozen=True)
+class MatrixCell(Answer):
+    """Traffic from one block of ranks to another."""
+
+    source: int
+    """Block of the senders (with blocks of one rank: the rank)."""
+    destination: int
+    """Block of the receivers."""
+    sent: Traffic
+    """Counted by the senders."""
+    received: Traffic
+    """Counted by the receivers; less than sent while messages are in flight."""
+
+
+@dataclass(frozen=True)
+class Traffic(Answer):
+    """Messages and bytes of one direction."""
+
+    messages: int
+    """Number of messages."""
+    bytes: int
+    """Sum of their bytes."""
+
+
+@dataclass(frozen=True)
+class GridReply(Answer):
+    """What the ranks did over time. Columns are as wide as the run and the number of columns make
+    them: 2^20 ns times a power of two."""
+
+    coverage: Coverage
+    """How complete this answer is."""
+    metric: str
+    """What cells are about, as in the request."""
+    unit: str
+    """The unit of values: "ns", "calls" or "bytes"."""
+    ranks: int
+    """Ranks of the job."""
+    block_ranks: int
+    """Ranks per row. Row r holds the ranks from r * block_ranks on."""
+    from_ns: int
+    """When the first column begins, in ns since the beginning of the observed time; negative where
+    it begins before that."""
+    width_ns: int
+    """Width of a column, in ns."""
+    columns: int
+    """Number of columns."""
+    rows: list[GridRow]
+    """The rows with ranks that report, by their numbers."""
+    ranks_unresolved: int
+    """Ranks in no cell, because their tool place resolves time less finely than the columns."""
+    clock_error_ns: int
+    """How far the tool places' job time may be off, in ns: how well columns of different nodes
+    match."""
+    observed_ns: int
+    """How long the job has been observed, in ns."""
+    begin_ns: int
+    """When the observed time begins, in job time."""
+    efficiency: Efficiency | None
+    """Of computing: the efficiencies over the whole interval, if anything was recorded."""
+    efficiencies: list[ColumnEfficiency]
+    """Of computing: the efficiencies in each column, of all ranks; absent where nothing was
+    recorded."""
+    analysis: AnalysisStatus
+    """Whether this is kept, and when it was not."""
+
+
+@dataclass(frozen=True)
+class Efficiency(Answer):
+    """Efficiencies as the POP project defines them, where computing is recorded time outside of
+    MPI."""
+
+    parallel_efficiency: float
+    """Computing over recorded time: the product of the other two."""
+    load_balance: float
+    """The mean of computing over that of the rank that computed longest."""
+    communication_efficiency: float
+    """Computing of that rank over its recorded time (the mean of all ranks')."""
+    max_rank: int
+    """The rank that computed longest."""
+    min_rank: int
+    """The rank that computed shortest."""
+    ranks: int
+    """Ranks that count."""
+
+
+@dataclass(frozen=True)
+class ColumnEfficiency(Answer):
+    """The efficiencies in one column."""
+
+    column: int
+    """Number of the column, from 0."""
+    efficiency: Efficiency
+    """Those of all ranks in it."""
+
+
+@dataclass(frozen=True)
+class GridRow(Answer):
+    """What neighbouring ranks did over time."""
+
+    row: int
+    """Number of the row."""
+    cells: list[GridCell]
+    """A cell for each column."""
+    total: GridCell
+    """All columns as one: the least and greatest value are those of ranks over the whole interval.
+    """
+
+
+@dataclass(frozen=True)
+class GridCell(Answer):
+    """What the ranks of a row did in a column."""
+
+    ranks: int
+    """Ranks that were recorded in it, if only for a part of it; the others are not counted below.
+    """
+    recorded_ns: int
+    """How long they were recorded, in ns summed over ranks: without pauses, and without what lies
+    outside of the recording. 0: nothing is known."""
+    sum: int
+    """The sum of their values."""
+    min: int
+    """The least value of a rank."""
+    min_rank: int
+    """Whose it is: of equal ones the lowest rank's."""
+    max: int
+    """The greatest value of a rank."""
+    max_rank: int
+    """Whose it is."""
+
+
+@dataclass(frozen=True)
+class MessagesReply(Answer):
+    """Point-to-point messages since the start of the job, the last reset, or the start of the
+    window."""
+
+    coverage: Coverage
+    """How complete this answer is."""
+    sent: Traffic
+    """Sends that were posted."""
+    received: Traffic
+    """Receives that are complete."""
+    matched: Traffic
+    """Pairs of a send and its receive. Sends without a match are in flight, not received yet, or
+    lost."""
+    unmatched: Unmatched
+    """Sends and receives that will never be matched, by reason."""
+    transfer: Durations
+    """From the begin of the send to the end of the call that completed the receive."""
+    late_sender: Durations
+    """The wait state Late Sender: from the begin of the call that completed the receive to the
+    begin of the send, for pairs in which the receiver was first."""
+    untimed: int
+    """Pairs without times: a pause or a cut lay between their begin and their end."""
+    clock_error_ns: int
+    """Largest error of a tool place's job time, in ns. Times between ranks of one node do not
+    depend on it; those between two nodes may be off by twice that."""
+    analysis: AnalysisStatus
+    """Whether messages are matched, and when they were not."""
+
+
+@dataclass(frozen=True)
+class Unmatched(Answer):
+    """Sends and receives that will never be matched."""
+
+    unresolved: int
+    """The communicator or its members are not known (yet)."""
+    limit: int
+    """Given up because a queue was full."""
+    cut: int
+    """The other endpoint lies before a reset or window, after a window, or in another epoch of
+    recording."""
+    missing: int
+    """The record of the other endpoint is missing."""
+    outside: int
+    """On a communicator with processes outside of the job (spawned, or connected)."""
+
+
+@dataclass(frozen=True)
+class Durations(Answer):
+    """A set of durations."""
+
+    count: int
+    """Number of durations."""
+    sum_ns: int
+    """Their sum, in ns."""
+    mean_ns: float
+    """Their mean, in ns."""
+    stddev_ns: float
+    """Their standard deviation, in ns."""
+    min_ns: int
+    """The shortest, in ns; 0 of none."""
+    max_ns: int
+    """The longest, in ns."""
+    max_rank: int
+    """The rank that had the longest."""
+
+
+@dataclass(frozen=True)
+class BuffersReply(Answer):
+    """The buffers of all ranks together. Points in time are job time."""
+
+    coverage: Coverage
+    """How complete this answer is."""
+    strategies: list[StrategyInForce]
+    """Strategies in use, with their number of ranks: more than one only where a change was refused.
+    At most 8."""
+    locations: int
+    """Locations (threads of ranks) with a buffer."""
+    without: int
+    """Locations without a buffer, because the memory for buffers is used up: their calls are
+    analysed and not kept."""
+    recycled: int
+    """Buffers of ended threads that were reused for other threads."""
+    bytes: int
+    """Bytes of the buffers' memory."""
+    bytes_used: int
+    """Of these, bytes that hold records."""
+    bins: int
+    """Bins: the units of memory that are given up as a whole."""
+    bins_used: int
+    """Of these, bins that hold records."""
+    stored: int
+    """Calls stored so far."""
+    kept: int
+    """Calls that the buffers hold now."""
+    parts_reduced: int
+    """Parts of kept calls (messages, requests) left out for want of space."""
+    bytes_per_call: float
+    """Mean bytes of a kept record: of a call with its parts, or of a sample where there are some.
+    """
+    span: Spans
+    """From the oldest kept call to the newest, by location."""
+    complete: Spans
+    """Length of the gapless history up to the newest kept call, by location."""
+    levels: list[BufferLevel]
+    """Levels in the order in which they are given up."""
+    losses: list[BufferLoss]
+    """Lost records by level, class and reason."""
+    named: list[LocationBuffer]
+    """The locations with the shortest complete history; at most 32."""
+    reductions: int
+    """Number of reductions so far: a level gave up its oldest bin or all bins."""
+    capped: BufferCaps | None
+    """Buffers in which events have reached their cap; absent if there is none."""
+    thinned: ThinnedSamples | None
+    """How far samples are thinned; absent if no strategy thins them."""
+
+
+@dataclass(frozen=True)
+class ThinnedSamples(Answer):
+    """How far samples are thinned: each halving gives up every second sample, and from then on the
+    rank takes only every second one."""
+
+    locations: int
+    """Locations whose strategy thins samples."""
+    untold: int
+    """Of these, locations whose rank does not know its current number of halvings yet."""
+    least: int
+    """The fewest halvings of a buffer."""
+    most: int
+    """The most halvings of a buffer."""
+
+
+@dataclass(frozen=True)
+class Halvings(Answer):
+    """Halvings of one location's sampling frequency."""
+
+    buffer: int
+    """Halvings in the buffer."""
+    known: int
+    """Halvings that the rank has confirmed."""
+
+
+@dataclass(frozen=True)
+class BufferCaps(Answer):
+    """Buffers that dropped all events (records other than samples) at their cap."""
+
+    buffers: int
+    """Number of buffers."""
+    first_ns: int
+    """When the first of them did."""
+    last_ns: int
+    """When the last of them did."""
+
+
+@dataclass(frozen=True)
+class StrategyInForce(Answer):
+    """A strategy and its number of ranks."""
+
+    strategy: str
+    """In the syntax of SetStrategy."""
+    ranks: int
+    """Number of ranks."""
+
+
+@dataclass(frozen=True)
+class Location(Answer):
+    """A thread of a rank."""
+
+    rank: int
+    """Rank in MPI_COMM_WORLD."""
+    thread: int
+    """The thread, 0 for the one that initialised MPI."""
+
+
+@dataclass(frozen=True)
+class Spans(Answer):
+    """Statistics over the locations, of one time each."""
+
+    mean_ns: int
+    """Their mean in ns."""
+    min_ns: int
+    """The shortest in ns."""
+    max_ns: int
+    """The longest in ns."""
+    shortest: Location | None
+    """The location with the shortest."""
+
+
+@dataclass(frozen=True)
+class BufferLevel(Answer):
+    """One level, summed over buffers."""
+
+    holds: str
+    """Content, in words."""
+    former: bool
+    """The level belongs to an earlier strategy: it takes no records and is given up first."""
+    shorter_than_log2_ticks: int | None
+    """For levels by duration: records are shorter than 2^this ticks of their node's clock; else
+    absent."""
+    iteration_log2: int | None
+    """For levels by iteration: 2^this is the highest power of two that divides the iteration's
+    number; else absent."""
+    closed: int
+    """Buffers in which the level takes no more records."""
+    bins: int
+    """Number of bins."""
+    kept: int
+    """Calls and samples that the level holds."""
+    given_up: int
+    """Calls and samples given up (including earlier strategies' levels with the same content)."""
+    gone_until_ns: int | None
+    """End of the last one given up; absent if there is none."""
+
+
+@dataclass(frozen=True)
+class BufferLoss(Answer):
+    """Lost records of one level, class and reason."""
+
+    level: str
+    """The level's content, in words."""
+    class_: str
+    """"call", "region", "sample" or "metric"."""
+    reason: str
+    """In words."""
+    records: int
+    """Number of records."""
+    first_ns: int
+    """End of the earliest."""
+    last_ns: int
+    """End of the latest."""
+
+
+@dataclass(frozen=True)
+class BufferBooks(Answer):
+    """Account of one buffer's records: stored = kept + reduced + dropped + reset."""
+
+    stored: int
+    """Stored so far."""
+    kept: int
+    """In the buffer now."""
+    reduced: int
+    """Given up by reduction."""
+    dropped: int
+    """Dropped: no space while a view was held for a save."""
+    reset: int
+    """Discarded by a reset."""
+    parts_reduced: int
+    """Parts of kept calls left out for want of space."""
+
+
+@dataclass(frozen=True)
+class LocationBuffer(Answer):
+    """One location's buffer."""
+
+    location: Location
+    """Location of the buffer."""
+    bins: int
+    """Number of bins."""
+    bins_used: int
+    """Of these, bins that hold records."""
+    bytes_used: int
+    """Bytes of records."""
+    books: BufferBooks
+    """Account of its records."""
+    span_ns: int
+    """From the oldest record to the newest, in ns."""
+    complete_ns: int
+    """Length of the gapless history up to the newest record, in ns."""
+    reductions: int
+    """Number of reductions so far."""
+    capped_ns: int | None
+    """When events reached their cap and were dropped, in job time; absent where they have not."""
+    halvings: Halvings | None
+    """Halvings of its sampling frequency; absent if its strategy does not thin samples."""
+
+
+@dataclass(frozen=True)
+class RecordsCursor(Answer):
+    """A position in the order of records. It stays valid while older records are given up."""
+
+    end_ticks: int
+    """End of the last call sent, in ticks."""
+    given: int
+    """Calls with this end that were sent already."""
+
+
+@dataclass(frozen=True)
+class RecordsReply(Answer):
+    """A page of calls and samples."""
+
+    coverage: Coverage
+    """How complete this answer is."""
+    location: Location
+    """Location of the records."""
+    records: list[CallRecord]
+    """The calls, in order of their ends."""
+    next: RecordsCursor | None
+    """Begin of the next page; absent after the last call."""
+    books: BufferBooks
+    """Account of the buffer's records."""
+    losses: list[BufferLoss]
+    """Lost records by level, class and reason."""
+    gone_until_ns: int | None
+    """Nothing that ended after this job time is missing; absent if nothing was ever given up."""
+    not_kept: int | None
+    """Number of calls not kept because the location has, or for a while had, no buffer."""
+    broken: bool
+    """The buffer's memory was corrupt, which is a fault of Invivo: the records end here."""
+    samples: list[SampleRecord]
+    """The samples, in order of time. Calls and samples share the page, which holds all of both in
+    its time."""
+
+
+@dataclass(frozen=True)
+class SampleRecord(Answer):
+    """One sample."""
+
+    at_ns: int
+    """In job time."""
+    at_ticks: int
+    """In ticks of its node's clock, as recorded."""
+    ordinal: int
+    """Number of the sample in units of the first interval, from 1; after n halvings a multiple of
+    2^n."""
+    context: int
+    """The calling context's number."""
+    values: list[int]
+    """Values of its counters."""
+
+
+@dataclass(frozen=True)
+class CallRecord(Answer):
+    """One call of an MPI function."""
+
+    function: str
+    """The function's C name; empty if only parts of the call are left."""
+    end_ns: int
+    """Return of the call, in job time."""
+    duration_ns: int
+    """Duration of the call, in ns."""
+    end_ticks: int
+    """Return of the call, in ticks of its node's clock, as recorded."""
+    duration_ticks: int
+    """Duration of the call, in ticks of its node's clock."""
+    facts: CallFacts
+    """Its communication."""
+    ordinal: int
+    """Number of the collective on its communicator, counted from 0."""
+    request: int
+    """Number of the request that it posted."""
+    clipped: bool
+    """Clipped: its begin or end was moved to a cut (reset, window)."""
+    parts: list[CallPart]
+    """Further messages, requests posted or completed."""
+    parts_left_out: int
+    """Parts for which the page has no space."""
+    occupant: int
+    """Which of the threads that have the location one after the other made it, counted from 0."""
+
+
+@dataclass(frozen=True)
+class CallFacts(Answer):
+    """The communication of a call or of a part of it."""
+
+    kind: str
+    """"call", "send", "receive", "post send", "post receive", "collective", "post collective",
+    "sent", "received", "collective done" or "ended"."""
+    comm: int | None
+    """The communicator as the rank numbers it: 0 is MPI_COMM_WORLD; absent if there is none."""
+    peer: int
+    """The peer or the root, as a rank of the communicator; negative if there is none."""
+    tag: int
+    """Tag of the message."""
+    bytes_out: int
+    """Bytes that left the rank."""
+    bytes_in: int
+    """Bytes that came to the rank."""
+
+
+@dataclass(frozen=True)
+class CallPart(Answer):
+    """A part of a call."""
+
+    function: str
+    """The function's C name; for the completion of a request, the function that posted it."""
+    facts: CallFacts
+    """Its communication."""
+    request: int
+    """The number of the request that it posted or completed."""
+    posted_ticks: int
+    """Posting of a completed request, in ticks."""
+
+
+@dataclass(frozen=True)
+class TimelinePage(Answer):
+    """Some locations of a timeline, in the order of ranks and threads."""
+
+    from_ns: int
+    """Begin of the interval, in job time."""
+    to_ns: int
+    """End of the interval, in job time: the time of the request."""
+    ranks: int
+    """Ranks of the job."""
+    pieces: list[LocationPiece]
+    """One entry for each location."""
+    clock_error_ns: int
+    """How far the job time of these calls may be off, in ns: 0 on the root's node."""
+    missing: list[int]
+    """Tool processes that did not answer, by their number in the whole MPI job: their records are
+    missing."""
+
+
+@dataclass(frozen=True)
+class LocationPiece(Answer):
+    """One location's part of a page."""
+
+    location: Location
+    """Location of the calls."""
+    calls: list[CallRecord]
+    """Calls that overlap the interval, in order of their ends."""
+    complete: bool
+    """All calls of the location have been sent. The fields below are set only here."""
+    comms: list[Membership]
+    """Communicators of these calls, as far as they are known."""
+    peers: list[PeerRank]
+    """Ranks of these calls' peers, as far as they are known."""
+    open: OpenCall | None
+    """The current call."""
+    state: str
+    """State of the rank: "starting", "computing", "in MPI", "paused", "finished" or "held"."""
+    ledger: Ledger
+    """Account of the calls so far."""
+    books: BufferBooks
+    """Account of the buffer's records."""
+    losses: list[BufferLoss]
+    """Records that the buffer lost, by level, class and reason."""
+    gone_until_ns: int | None
+    """Nothing that ended after this job time is missing; absent if nothing was ever given up."""
+    not_kept: int | None
+    """Number of calls not kept because the location has, or for a while had, no buffer."""
+    left_out: int
+    """Older calls of the interval, left out because of calls_max."""
+    broken: bool
+    """The buffer's memory was corrupt, which is a fault of Invivo: calls are missing."""
+
+
+@dataclass(frozen=True)
+class Membership(Answer):
+    """A rank's membership in a communicator."""
+
+    comm: int
+    """The communicator as the rank numbers it."""
+    name: CommName
+    """The communicator's name in the job; for an intercommunicator, the local group."""
+    peers: CommName
+    """The group in which peers are numbered: for an intercommunicator the remote group."""
+    rank: int
+    """The rank in the communicator."""
+
+
+@dataclass(frozen=True)
+class CommName(Answer):
+    """A communicator's name in the whole job."""
+
+    leader: int
+    """Its rank 0, as a rank of MPI_COMM_WORLD."""
+    counter: int
+    """How it was made, unique by the leader; 0 for MPI_COMM_WORLD."""
+
+
+@dataclass(frozen=True)
+class PeerRank(Answer):
+    """The rank in MPI_COMM_WORLD of a peer on a communicator."""
+
+    comm: int
+    """The communicator as the rank numbers it."""
+    peer: int
+    """Rank in the communicator."""
+    rank: int
+    """Rank in MPI_COMM_WORLD."""
+
+
+@dataclass(frozen=True)
+class OpenCall(Answer):
+    """A call that was entered and not left."""
+
+    function: str
+    """The function's C name; empty if recording was off when it was entered."""
+    begin_ns: int
+    """Enter, in job time."""
+    begin_ticks: int
+    """Enter, in ticks of its node's clock."""
+    occupant: int
+    """Which of the threads that have the location one after the other is in it, counted from 0."""
+
+
+@dataclass(frozen=True)
+class AuditEntry(Answer):
+    """A control command."""
+
+    sequence: int
+    """Number of the entry, from 1; a gap means that older entries were discarded."""
+    unix_ns: int
+    """Time of the command, in ns since 1970."""
+    uid: int | None
+    """User id of the caller, from the kernel; absent over TCP."""
+    pid: int | None
+    """Process id of the caller, from the kernel; absent over TCP."""
+    client: str
+    """Name that the client gave for itself."""
+    command: str
+    """"pause", "record-window", ..."""
+    command_id: int
+    """Id of the command."""
+    arguments: str
+    """Its arguments in words, such as "lease 600 s"."""
+    outcome: str
+    """Outcome in words; empty while the command is in progress."""
+    peer: str
+    """Address of the caller, or "unix"."""
+
+
+@dataclass(frozen=True)
+class InviteReply(Answer):
+    """The secret of an invitation."""
+
+    secret: str
+    """Valid for one Redeem."""
+    valid_ns: int
+    """Validity, in ns."""
+    url: str
+    """The URL with the secret; empty if the gateway does not listen on TCP."""
+    guest: int
+    """The number of the guest, for Revoke."""
+
+
+@dataclass(frozen=True)
+class RedeemReply(Answer):
+    """A token."""
+
+    token: str
+    """For the metadata entry authorization."""
+    scope: str
+    """The token's scope."""
+
+
+@dataclass(frozen=True)
+class GuestsReply(Answer):
+    """Who was invited, the first first."""
+
+    guests: list[Guest]
+    """One entry for each invitation that was not revoked."""
+
+
+@dataclass(frozen=True)
+class Guest(Answer):
+    """Somebody who was invited."""
+
+    number: int
+    """For Revoke; from 1 on, and never used again."""
+    scope: str
+    """"view" or "control"."""
+    invited_by: int
+    """The guest who made the invitation; 0 if it was made with a token of connect.json."""
+    since_unix_ns: int
+    """When the invitation was made, in ns since 1970."""
+    used: bool
+    """The invitation was used: the guest has a token."""
+
+
+@dataclass(frozen=True)
+class RevokeReply(Answer):
+    """All guests whose tokens or invitations are gone."""
+
+    guests: list[int]
+    """Their numbers: the guest, and whom it had invited."""
+
+
+@dataclass(frozen=True)
+class HangReply(Answer):
+    """Which ranks wait for which, and whether they can continue."""
+
+    coverage: Coverage
+    """How complete this answer is."""
+    verdict: str
+    """"computing": no rank waits. "moving": calls are pending that may return. "waiting": ranks
+    wait for ranks that compute. "deadlock": ranks can never continue, whatever the others do."""
+    sentence: str
+    """The verdict as a sentence."""
+    stuck: int
+    """Ranks that can never continue."""
+    quiet_ns: int
+    """Time since the last progress of any rank, in ns."""
+    findings: list[HangFinding]
+    """Why ranks wait, the most important reason first; at most 8."""
+    classes: list[HangClass]
+    """Ranks grouped by their state."""
+    watched: int
+    """Ranks whose calls are not recorded (recording is off) and that have not been looked at for a
+    second yet: whether they move is not known. The first question begins to look; ask again after a
+    second."""
+
+
+@dataclass(frozen=True)
+class HangFinding(Answer):
+    """One reason why ranks wait."""
+
+    kind: str
+    """"mismatch": different collectives at the same position in a communicator's order. "cycle":
+    each of the ranks waits for the next and the last for the first. "finished": a call needs a rank
+    that has finished. "missing": a collective lacks ranks. "unmatched": a message lacks its send or
+    its receive."""
+    collectives: list[HangCollective]
+    """The collectives of a mismatch, or the one that lacks ranks."""
+    ranks: list[HangRank]
+    """The ranks of a cycle in its order; the missing ranks; or one example of the waiting ranks.
+    Not all of many."""
+    count: int
+    """Number of ranks: length of the cycle, missing ranks, or waiting ranks."""
+
+
+@dataclass(frozen=True)
+class HangCollective(Answer):
+    """A collective and the ranks that called it."""
+
+    communicator: str
+    """"MPI_COMM_WORLD", or the communicator's number in the job."""
+    number: int
+    """Its number among the collectives of this communicator, counted from 1."""
+    function: str
+    """The MPI function."""
+    root: int | None
+    """The root, as a rank of the communicator."""
+    ranks: int
+    """Number of ranks that called it."""
+    named: list[int]
+    """The lowest of them, at most 64."""
+    site: str
+    """Source location of one of them; empty if not known."""
+
+
+@dataclass(frozen=True)
+class HangRank(Answer):
+    """A rank and what it waits for."""
+
+    rank: int
+    """Rank in MPI_COMM_WORLD."""
+    doing: str
+    """As in HangClass."""
+    function: str
+    """The MPI function that it is in; empty if none."""
+    since_ns: int
+    """Time in this state, in ns."""
+    site: str
+    """Source location; empty if not known."""
+    waits_for: int | None
+    """The rank that it waits for."""
+    message: HangMessage | None
+    """The message that it waits for."""
+    threads_in_mpi: int
+    """Other threads of the rank that are in MPI, too."""
+    threads_outside: int
+    """Other threads of the rank that have called MPI and are in the program's own code."""
+
+
+@dataclass(frozen=True)
+class HangMessage(Answer):
+    """A message that is not complete."""
+
+    side: str
+    """"send", "receive", "probe", "collective" (a non-blocking one), "window" (the peer's part of a
+    window) or "other"."""
+    peer: int | None
+    """The other rank; absent for any."""
+    tag: int | None
+    """Absent for any tag."""
+
+
+@dataclass(frozen=True)
+class HangClass(Answer):
+    """Ranks in the same state."""
+
+    doing: str
+    """"starting", "computing", "finished", "held", "in MPI" (no more is known), "messages" (waits
+    for messages) or "collective"."""
+    function: str
+    """The MPI function that they are in; empty if none."""
+    ranks: int
+    """Number of ranks."""
+    named: list[int]
+    """The lowest of them, at most 64."""
+    shortest_ns: int
+    """Time in this state of the rank that entered it last, in ns."""
+    longest_ns: int
+    """Time in this state of the rank that entered it first, in ns."""
+    site: str
+    """Source location of one of them; empty if not known."""
+
+
+@dataclass(frozen=True)
+class RankRange(Answer):
+    """A range of ranks, both ends included."""
+
+    first: int
+    """Lowest rank."""
+    last: int
+    """Highest rank."""
+
+
+@dataclass(frozen=True)
+class StacksReply(Answer):
+    """The current call paths, merged into one tree."""
+
+    coverage: Coverage
+    """How complete this answer is."""
+    nodes: list[StacksNode]
+    """The tree in preorder: each node before its callees, which are deeper by one. At most 2048
+    nodes, those near the root first."""
+    ways: list[StacksWay]
+    """How the paths were obtained, and for which threads there is none."""
+    ranks: int
+    """Ranks that were requested."""
+    threads_left_out: int
+    """Threads left out: of ranks with too many, or not reached in time."""
+    threads_unnamed: int
+    """Threads with a frame whose name was not resolved in time: ask again."""
+    longest_stop_ns: int
+    """Longest stop of a thread for this, in ns; 0 if none was stopped."""
+    longest_stop_rank: int
+    """The rank of that thread."""
+
+
+@dataclass(frozen=True)
+class StacksNode(Answer):
+    """Calls of one function by the same callers."""
+
+    depth: int
+    """0 has no caller."""
+    kind: str
+    """"function"; "lost": the callers of the nodes below are not known; "left out": frames of a
+    path that is too deep."""
+    function: str
+    """The function's name in the syntax of its language; empty if its file has no symbol for it."""
+    module: str
+    """Name of the binary or library; empty for code outside any file."""
+    ranks: int
+    """Ranks in this node or below."""
+    threads: int
+    """Their threads."""
+    ends: int
+    """Threads whose path ends here. Threads counted neither here nor in a child are in a node that
+    was cut off."""
+    which: str
+    """The lowest of the ranks, at most 128, as "0-3,7"; ends in ",..." if there are more."""
+    representative: int
+    """The lowest of the ranks, as an example."""
+    lines: list[StacksLine]
+    """Source lines in the function, at most 4."""
+
+
+@dataclass(frozen=True)
+class StacksLine(Answer):
+    """A source line and the number of threads that are there or called from there."""
+
+    text: str
+    """As "solve.c:42", or the offset in the file as "+0x1139" if it has no line tables."""
+    threads: int
+    """Number of threads."""
+
+
+@dataclass(frozen=True)
+class StacksWay(Answer):
+    """How the paths of some threads were obtained."""
+
+    way: str
+    """"stopped": the thread was stopped for a moment. "asleep": it sleeps in a system call that a
+    stop would interrupt, and was read without a stop. "unstopped": it could not be stopped; the
+    path holds what is known nevertheless. "missing": no path."""
+    reason: str
+    """Why it was not stopped: "starting" (not in MPI_Init yet), "ended", "silent" (its supervisor
+    did not answer in time), "forbidden" (by the kernel), "traced" (by another program), "in the
+    kernel" (did not return in time). Else empty."""
+    ranks: int
+    """Number of ranks."""
+    threads: int
+    """A rank of which nothing is known counts as one thread."""
+    which: str
+    """The ranks, in the syntax of StacksNode.which."""
+
+
+@dataclass(frozen=True)
+class CommandReply(Answer):
+    """Outcome of a command. It is complete only if done equals targets."""
+
+    command_id: int
+    """The command's id, chosen by the gateway if the client gave none."""
+    targets: int
+    """Ranks that the command addresses."""
+    done: int
+    """Ranks on which it is done."""
+    held_in_mpi: int
+    """Of these, ranks in an MPI call: they are held when they leave it."""
+    partly: int
+    """Of these, ranks of which some threads still run."""
+    slowest: SlowestRank | None
+    """The rank that took longest; absent if no rank answered."""
+    failures: list[CommandFailure]
+    """Ranks on which it is not done; at most 16 are named."""
+    missing: list[int]
+    """Tool processes that did not answer, by their number in the whole MPI job; their ranks are not
+    in done."""
+    took_ns: int
+    """Time from the gateway's request to the last acknowledgement, in ns."""
+    lease_ns: int
+    """For a pause or hold: its lease, in ns."""
+    from_: Cut | None
+    """Position of a reset, a switch of recording or the start of a window on the ranks."""
+    to: Cut | None
+    """Position of the end of a window on the ranks."""
+    complete_ns: int
+    """For a window: job time at which all its records had arrived."""
+    clipped: int
+    """Calls that straddle a cut: they are clipped and marked."""
+    open: int
+    """Calls that were still open when the window was complete."""
+
+
+@dataclass(frozen=True)
+class Cut(Answer):
+    """Position of a cut: the same job time on all ranks if every tool place received the command in
+    time."""
+
+    earliest_ns: int
+    """The earliest of any tool place, in job time."""
+    latest_ns: int
+    """The latest of any tool place, in job time; later than the earliest only if a place received
+    the command too late."""
+    error_ns: int
+    """Largest error of a tool place's job time, in ns."""
+
+
+@dataclass(frozen=True)
+class SlowestRank(Answer):
+    """The rank that took longest."""
+
+    rank: int
+    """Rank in MPI_COMM_WORLD."""
+    time_ns: int
+    """From the command's arrival at its tool place to its acknowledgement, in ns."""
+
+
+@dataclass(frozen=True)
+class CommandFailure(Answer):
+    """A rank on which a command is not done."""
+
+    rank: int
+    """Rank in MPI_COMM_WORLD."""
+    why: str
+    """Reason, in a sentence."""
