@@ -25,7 +25,10 @@ BYTES_MAX = 4 * 1024 * 1024
 class Connect:
     """The contents of the file; tokens are not printed."""
 
-    path: Path | None
+    file: str
+    """Its path."""
+    is_local: bool
+    """Whether that is a path of this host."""
     job: str
     socket: str
     view: str = field(repr=False)
@@ -56,10 +59,10 @@ class Connect:
         job's, or its supervisor is gone."""
         if self.is_over:
             return True
-        if self.path is None:
+        if not self.is_local:
             return False
         try:
-            now = read(self.path)
+            now = read(Path(self.file))
         except Error:
             return True
         return (now.job, now.view) != (self.job, self.view)
@@ -86,11 +89,12 @@ def read(path: Path) -> Connect:
         text = file.read(BYTES_MAX + 1)
     if len(text) > BYTES_MAX:
         raise Error(f"{path} is too long", f"at most {BYTES_MAX} bytes are read")
-    return parse(text, str(path), path)
+    return parse(text, str(path))
 
 
-def parse(text: bytes, name: str, path: Path | None) -> Connect:
-    """The contents of a file called `name` with this text, which lies at `path` on this host."""
+def parse(text: bytes, file: str, host: str | None = None) -> Connect:
+    """The contents of a file with this path and this text, of this host or of another one."""
+    name = file if host is None else f"{file} on {host}"
     try:
         values: dict[str, Any] = json.loads(text)
         if values["version"] not in VERSIONS:
@@ -100,7 +104,8 @@ def parse(text: bytes, name: str, path: Path | None) -> Connect:
                 "use the package of the Invivo that started the job",
             )
         return Connect(
-            path=path,
+            file=file,
+            is_local=host is None,
             job=values["job"],
             socket=values["socket"],
             view=values["view"],

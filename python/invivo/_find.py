@@ -49,7 +49,7 @@ class RunningJob(Answer):
             started_ns=connect.started_ns,
             command=connect.command,
             socket=connect.socket,
-            connect=str(connect.path or ""),
+            connect=connect.file,
         )
 
 

@@ -152,13 +152,16 @@ class Looks(Calls):
         )
 
     def records(
-        self, rank: int, thread: int = 0, from_ns: int = 0, to_ns: int = 0
+        self, rank: int, thread: int = 0, from_ns: int = 0, to_ns: int | None = None
     ) -> Parts[answers.RecordsReply]:
         """The calls in the buffer of one location, in pages, in the order of their ends.
 
-        from_ns, to_ns: only calls that ended in this interval of job time; 0 is no limit.
+        from_ns, to_ns: only calls that ended in this interval of job time, by default up to now.
         """
-        return Parts(self._records(rank=rank, thread=thread, from_ns=from_ns, to_ns=to_ns))
+        # Without an end there would always be another page, where a rank records faster than the
+        # pages are read.
+        end_ns = self.status().status.recording.now_ns if to_ns is None else to_ns
+        return Parts(self._records(rank=rank, thread=thread, from_ns=from_ns, to_ns=end_ns))
 
     def _records(self, **fields: Any) -> Iterator[answers.RecordsReply]:
         page = self._ask("Records", answers.RecordsReply, **fields)

@@ -74,7 +74,7 @@ class Login:
         found = []
         for file in files:
             path, state, text = file.split("\037", 2)
-            connect = _connect_file.parse(text.encode(), f"{path} on {self._to}", None)
+            connect = _connect_file.parse(text.encode(), path, self._to)
             ticks = _connect_file.start_ticks(state)
             runs = ticks is not None and connect.pid_start_ticks in (0, ticks)
             if runs or not self.is_there(connect):

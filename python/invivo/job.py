@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from types import TracebackType
 
 from . import answers
+from ._calls import PATIENCE, RETRY_INTERVAL
 from ._steer import Steers
 from ._version import VERSION
 from ._way import Way
@@ -22,9 +24,17 @@ class Job(Steers):
         try:
             self._hello = self.hello()
             check_version(self._hello.gateway_version, name)
+            self._wait_for_root()
         except BaseException:
             self.close()
             raise
+
+    def _wait_for_root(self) -> None:
+        """Waits a while where the gateway knows of no job: either may have been started just now."""
+        deadline = time.monotonic() + PATIENCE
+        while self._hello.job is None and time.monotonic() < deadline:
+            time.sleep(RETRY_INTERVAL)
+            self._hello = self.hello()
         if self._hello.job is not None:
             self._job = self._hello.job.id
 
@@ -35,9 +45,8 @@ class Job(Steers):
 
     @property
     def ranks(self) -> int:
-        """Ranks of the application. Raises Error while the root is not connected."""
-        if self._hello.job is None:
-            self._hello = self.hello()
+        """Ranks of the application. Raises Error where the root stays away from the gateway."""
+        self._wait_for_root()
         if self._hello.job is None:
             raise Error(f"the root of job {self._job} is not connected", "", "try again")
         return self._hello.job.ranks

@@ -9,13 +9,8 @@ import invivo
 
 
 def settled(job):
-    """Waits until all calls so far are counted."""
-
-    def is_settled():
-        ledger = job.status().coverage.ledger
-        return ledger.open == ledger.in_flight == 0
-
-    until("all records", is_settled, 10)
+    """Waits until all calls that have returned are counted."""
+    until("all records", lambda: job.status().coverage.ledger.in_flight == 0, 10)
 
 
 def without(answer, *moving):
@@ -77,12 +72,15 @@ def test_answers_are_those_of_the_command(observed, job):
             (job.analyses(), ["analyses"]),
             (job.buffers(), ["buffers"]),
             (job.hang(), ["hang"]),
-            (job.stacks(), ["stacks"]),
-            (job.stacks([0, 1], threads=True), ["stacks", "--rank", "0-1", "--threads"]),
         ]:
             same(answer, observed.cli(*words)[0])
         grid = job.grid("calls", since=0, until=0.5)
-        same(grid, observed.cli("heatmap", "--interval", "0s..0.5s", "--metric", "calls")[0])
+        told = observed.cli("heatmap", "--interval", "0s..0.5s", "--metric", "calls")[0]
+        # Where the observed time begins is computed anew from ticks, to some ns.
+        assert abs(grid.begin_ns - told["begin_ns"]) < 1000, (grid.begin_ns, told["begin_ns"])
+        same(grid, told, "begin_ns", "from_ns", "recorded_ns")
+        for ranks, words in [(None, []), ([0, 1], ["--rank", "0-1"]), (range(1), ["--rank", "0"])]:
+            same_program(job.stacks(ranks), observed.cli("stacks", *words)[0])
         state = observed.cli("status")[0]
         assert state.pop("job") == job.hello().job.to_dict()
         same(job.status(), state)
@@ -93,7 +91,7 @@ def test_answers_are_those_of_the_command(observed, job):
         for page, line in zip(pages, told):
             same(page, line, "from_ns", "to_ns")
         records = list(job.records(1))
-        for page, line in zip(records, observed.cli("records", "--rank", "1")):
+        for page, line in zip(records, observed.cli("records", "1")):
             same(page, line)
 
     entries = [entry.to_dict() for entry in job.audit()]
@@ -106,6 +104,16 @@ def same(answer, told, *moving):
     """Both are equal, number by number, and so is the text."""
     moving = [*MOVING, *moving]
     assert without(answer.to_dict(), *moving) == without(told, *moving)
+
+
+def same_program(stacks, told):
+    """Both have the same ways and the same paths inside of the program; where it waits inside of
+    libraries changes."""
+    path = lambda nodes: [node for node in nodes if node["module"].startswith("python-rounds")]
+    stacks = stacks.to_dict()
+    assert path(stacks["nodes"]) == path(told["nodes"])
+    assert "main" in [node["function"] for node in path(told["nodes"])], told
+    assert stacks["ways"] == told["ways"] and stacks.keys() == told.keys()
 
 
 def test_jobs_are_those_of_the_list(observed):

@@ -1,0 +1,171 @@
+"""What is done to a job, and what is not."""
+
+import threading
+import time
+
+import pytest
+from observed import BYTES, EXCHANGES, RANKS, ROUNDS, until
+
+import invivo
+
+
+def goes_on(observed):
+    """Lets the program go on, and waits until it does."""
+    observed.tell("go")
+    until("rounds", lambda: min(observed.rounds()) > ROUNDS)
+
+
+def test_a_window_holds_whole_rounds(observed, job):
+    goes_on(observed)
+    reply = job.record_window(0.5)
+    assert reply.done == reply.targets == RANKS
+    length = reply.to.earliest_ns - reply.from_.earliest_ns
+    assert length == 500_000_000
+    assert "from" in reply.to_dict() and "from_" not in reply.to_dict()
+    table = job.functions()
+    rows = {row.function: row for row in table.rows}
+    # As many as the command counts, and all of this window.
+    assert rows == {row["function"]: as_row(row) for row in observed.cli("functions")[0]["rows"]}
+    sent = rows["MPI_Sendrecv"]
+    assert sent.bytes_out == sent.calls * BYTES
+    rounds = rows["MPI_Barrier"].calls
+    # Calls at the edges belong to rounds that lie in the window in part.
+    assert abs(sent.calls - EXCHANGES * rounds) <= 2 * EXCHANGES * RANKS
+    status = job.status().status
+    assert (status.recording.on, status.recording.off) == (0, RANKS)
+    assert status.recording.window.from_ns == reply.from_.earliest_ns
+    # While recording is off the application goes on, and nothing is counted.
+    assert not observed.stands()
+    assert job.functions().rows == table.rows
+    job.record(True)
+    until("calls", lambda: job.functions().rows != table.rows)
+    job.reset()
+    calls = {row.function: row.calls for row in job.functions().rows}
+    assert calls.get("MPI_Barrier", 0) < rounds
+    _, rounds = observed.end()
+    assert rounds > 0
+
+
+def as_row(row):
+    return invivo.answers.FunctionRow(**row)
+
+
+def test_a_pause_ends_with_its_block(observed, job):
+    goes_on(observed)
+    with job.paused() as status:
+        assert status.status.ranks.paused == RANKS
+        assert observed.stands()
+    assert not observed.stands()
+
+    with pytest.raises(KeyError), job.paused(30):
+        assert observed.stands()
+        raise KeyError
+    assert not observed.stands()
+    observed.end()
+
+
+def test_the_pause_of_another_stays(observed, job):
+    goes_on(observed)
+    observed.cli("pause")
+    with job.paused() as status:
+        assert status.status.pause.lease_left_ns > 0
+    assert observed.stands(), "it was paused before"
+    job.resume()
+    assert not observed.stands()
+
+    with job.paused():
+        # The command's takes the place of ours.
+        observed.cli("pause", "--lease", "50s")
+    assert observed.stands(), "it was paused meanwhile"
+    job.resume()
+
+    # Somebody pauses between the look and the pause.
+    look = job.status
+
+    def look_and_be_late():
+        job.status = look
+        answer = look()
+        observed.cli("pause")
+        return answer
+
+    job.status = look_and_be_late
+    with job.paused():
+        pass
+    assert observed.stands(), "it was paused just before"
+    job.resume()
+    assert not observed.stands()
+    observed.end()
+
+
+def test_a_lease_ends_by_itself(start):
+    observed = start()
+    goes_on(observed)
+    with invivo.connect() as job, job.paused(0.5):
+        assert observed.stands(0.2)
+        until("the end of the lease", lambda: not observed.stands(0.2), 10)
+
+
+def test_ranks_that_are_held_are_not_paused(start):
+    observed = start("openmpi")
+    goes_on(observed)
+    with invivo.connect() as job:
+        # Too late for a hold: the ranks are past MPI_Init.
+        with pytest.raises(invivo.Error) as failed:
+            job.hold(0.5)
+        assert failed.value.reply.done == 0 and len(failed.value.reply.failures) == RANKS
+        assert "hold: done on 0 of 2 ranks" in str(failed.value)
+        job.resume()
+
+
+def test_analyses_and_strategies_are_switched(start):
+    observed = start("mpich")
+    goes_on(observed)
+    with invivo.connect() as job:
+        on = lambda: {row.name for row in job.analyses().analyses if row.on == RANKS}
+        assert "messages" not in on()
+        job.switch_analyses("messages")
+        assert "messages" in on()
+        until("matched messages", lambda: job.messages().matched.messages > 0)
+        job.switch_analyses("messages", "matrix", on=False)
+        assert not {"messages", "matrix"} & on()
+        with pytest.raises(invivo.Error) as failed:
+            job.switch_analyses("nonsense")
+        assert failed.value.code == "INVALID_ARGUMENT" and "nonsense" in failed.value.why
+        job.strategy("duration:1ms")
+        strategies = job.buffers().strategies
+        assert [(one.strategy, one.ranks) for one in strategies] == [("duration:1ms", RANKS)]
+        with pytest.raises(invivo.Error, match="window|length|24 hours"):
+            job.record_window(1e6)
+        with pytest.raises(invivo.Error, match="no length of time"):
+            job.watch(-1).__next__()
+
+
+def test_the_report_tells_what_was_seen(observed, job):
+    goes_on(observed)
+    before = job.functions()
+    with job.paused():
+        pass
+    job.close()
+    report, rounds = observed.end()
+    totals = {row["function"]: row for row in report["totals"]}
+    assert totals["MPI_Sendrecv"]["calls"] == RANKS * EXCHANGES * (ROUNDS + rounds)
+    assert totals["MPI_Bcast"]["calls"] == RANKS * rounds
+    seen = {row.function: row.calls for row in before.rows}
+    assert all(totals[function]["calls"] >= calls for function, calls in seen.items())
+
+
+def test_a_shutdown_ends_watching(start):
+    observed = start()
+    goes_on(observed)
+    with invivo.connect() as job:
+        watched = job.watch(0.1)
+        next(watched)
+        seen = []
+        reader = threading.Thread(target=lambda: seen.extend(watched))
+        reader.start()
+        job.shutdown()
+        reader.join(20)
+        assert not reader.is_alive()
+    time.sleep(0.1)
+    assert observed.process.poll() is None and not observed.stands()
+    observed.end()
