@@ -1,12 +1,8 @@
 """Jobs that are reached over TLS and by ssh, and guests."""
 
-import getpass
 import json
 import os
-import shutil
-import socket
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -14,9 +10,6 @@ from observed import RANKS, until
 
 import invivo
 from invivo import _ssh
-
-SSHD = shutil.which("sshd", path="/usr/sbin:" + os.environ["PATH"]) or os.environ.get("SSHD")
-
 
 @pytest.fixture
 def listening(start):
@@ -100,43 +93,6 @@ def test_guests_come_and_go(listening):
             assert failed.value.code == "UNAUTHENTICATED"
         with pytest.raises(invivo.Error):
             invivo.connect(invited.url, ca=file["authority"])
-
-
-@pytest.fixture
-def login(tmp_path, monkeypatch):
-    """The name of a host to which `ssh` leads: this one, by a server of our own."""
-    if SSHD is None:
-        pytest.skip("not tested: ssh: there is no sshd")
-    for name in ["host", "user"]:
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name])
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    server = tmp_path / "sshd_config"
-    state = os.environ.get("XDG_STATE_HOME", "")
-    server.write_text(
-        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {tmp_path}/host\nStrictModes no\n"
-        f"AuthorizedKeysFile {tmp_path}/user.pub\nPidFile none\nPermitRootLogin yes\n"
-        f"UsePAM no\nSetEnv XDG_STATE_HOME={state}\n"
-    )
-    client = tmp_path / "config"
-    client.write_text(
-        f"Host login\nHost *\nHostName 127.0.0.1\nPort {port}\nIdentityFile {tmp_path}/user\n"
-        "StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\nLogLevel ERROR\n"
-    )
-    # As users name a host in their configuration.
-    bin = tmp_path / "bin"
-    bin.mkdir()
-    (bin / "ssh").write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {client} "$@"\n')
-    (bin / "ssh").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{bin}:{os.environ['PATH']}")
-    Path("/run/sshd").mkdir(exist_ok=True)
-    daemon = subprocess.Popen([SSHD, "-D", "-e", "-f", server], stderr=subprocess.PIPE)
-    time.sleep(0.5)
-    assert daemon.poll() is None, daemon.stderr.read()
-    yield f"{getpass.getuser()}@login"
-    daemon.terminate()
-    daemon.wait(10)
 
 
 def test_ssh_forwards_the_socket(observed, login):
