@@ -1,5 +1,5 @@
 # Made by `cargo xtask generate` from proto/gateway.proto. Do not edit.
-"""What a gateway answers, one class for each message, as `invivo ... --json` prints them.
+"""What a gateway answers, a class for each message, as `--json` prints them.
 
 Units are part of the names: `_ns` is nanoseconds, `_bytes` is bytes; a plain number is a count.
 Points in time are job time, those named `unix` are since 1970. `None` is what does not apply.

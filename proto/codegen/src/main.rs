@@ -96,7 +96,7 @@ fn generate(out: &Path) -> Result<(), Box<dyn Error>> {
 fn generate_python(out: &Path) -> Result<(), Box<dyn Error>> {
     let mut descriptors = descriptors()?;
     let file = descriptors.file.last().ok_or("no file")?;
-    std::fs::write(out.join("answers.py"), python::answers(file))?;
+    std::fs::write(out.join("answers.py"), python::answers(file, MADE))?;
     for file in &mut descriptors.file {
         file.source_code_info = None;
     }

@@ -15,7 +15,7 @@ const KEYWORDS: [&str; 35] = [
     "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while",
     "with", "yield",
 ];
-const HEAD: &str = r#""""What a gateway answers, one class for each message, as `invivo ... --json` prints them.
+const HEAD: &str = r#""""What a gateway answers, a class for each message, as `--json` prints them.
 
 Units are part of the names: `_ns` is nanoseconds, `_bytes` is bytes; a plain number is a count.
 Points in time are job time, those named `unix` are since 1970. `None` is what does not apply.
@@ -28,10 +28,10 @@ from dataclasses import dataclass
 from ._answer import Answer
 "#;
 
-/// The text of the file.
-pub fn answers(file: &FileDescriptorProto) -> String {
+/// The text of the file, with `made` as its first line.
+pub fn answers(file: &FileDescriptorProto, made: &str) -> String {
     let comments = Comments::of(file);
-    let mut text = format!("# {}\n{HEAD}", crate::MADE);
+    let mut text = format!("# {made}\n{HEAD}");
     for (at, message) in (0..).zip(&file.message_type) {
         if !message.name().ends_with("Request") {
             class(&mut text, message, at, &comments);

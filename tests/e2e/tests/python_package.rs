@@ -17,7 +17,15 @@ fn the_packages_own_tests_pass() {
     let package = paths::root().join("python");
     let mut tests = Command::new("timeout");
     tests.arg(SECONDS).arg(interpreter());
-    tests.args(["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "tests"]);
+    tests.args([
+        "-m",
+        "pytest",
+        "-q",
+        "-rs",
+        "-p",
+        "no:cacheprovider",
+        "tests",
+    ]);
     tests.current_dir(&package).env("PYTHONPATH", &package);
     tests.env("INVIVO_DIST", paths::dist());
     // Nothing is written beside the sources.
