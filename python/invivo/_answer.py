@@ -28,8 +28,8 @@ class Answer:
         return {name.rstrip("_"): _plain(getattr(self, name)) for name in names}
 
     def to_json(self) -> str:
-        """One line, as `invivo ... --json` prints it."""
-        return json.dumps({"version": JSON_VERSION} | self.to_dict())
+        """The same in one line, with the version, as one that `invivo ... --json` prints."""
+        return json.dumps({"version": JSON_VERSION} | self.to_dict(), separators=(",", ":"))
 
     def frame(self) -> pandas.DataFrame:
         """The rows of this answer as a pandas DataFrame; an answer without rows is one row.

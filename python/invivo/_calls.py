@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from typing import Any, Generic, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast
 
 import grpc
 
@@ -14,6 +14,9 @@ from ._answer import Answer
 from ._frame import frame, rows
 from ._way import Way
 from .errors import Error
+
+if TYPE_CHECKING:
+    import pandas
 
 # How long a call waits for a gateway or a root that is unreachable, in s: they may be starting, or
 # starting again.
@@ -34,7 +37,7 @@ class Parts(Iterator[A], Generic[A]):
     def __next__(self) -> A:
         return next(self._parts)
 
-    def frame(self) -> Any:
+    def frame(self) -> pandas.DataFrame:
         """The rows of all parts that are left as one pandas DataFrame. Raises Error where pandas
         is not installed, or where a part does not come."""
         return frame(row for part in self for row in rows(part))
@@ -102,6 +105,32 @@ class Calls:
                 is_late = time.monotonic() >= deadline
                 if error.code != "UNAVAILABLE" or is_begun or is_late:
                     raise
+            time.sleep(RETRY_INTERVAL)
+
+    def _follow(self, name: str, kind: type[A], **fields: Any) -> Iterator[A]:
+        """As `_stream`, until the job ends: begun again where the gateway was away meanwhile."""
+        deadline = time.monotonic() + PATIENCE
+        has_ended_well = False
+        while True:
+            failure = None
+            try:
+                for part in self._stream(name, kind, **fields):
+                    has_ended_well = False
+                    yield part
+                    deadline = time.monotonic() + PATIENCE
+                has_ended_well = True
+            except Error as error:
+                failure = error
+            # A gateway that leaves with its job may fail in any way.
+            if self._way.has_ended():
+                return
+            if failure is not None and failure.code != "UNAVAILABLE":
+                raise failure
+            # From elsewhere the end of the job is a stream that ended well, and nobody afterwards.
+            if time.monotonic() >= deadline:
+                if failure is None or has_ended_well:
+                    return
+                raise failure
             time.sleep(RETRY_INTERVAL)
 
     def _metadata(self, control: bool) -> tuple[tuple[str, str], ...]:

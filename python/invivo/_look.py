@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from . import answers
-from ._calls import PATIENCE, RETRY_INTERVAL, Calls, Parts, nanoseconds
+from ._calls import Calls, Parts, nanoseconds
 from .errors import Error
 
 
@@ -112,26 +111,7 @@ class Looks(Calls):
         functions: with the function table in each.
         """
         fields = {"interval_ns": nanoseconds(interval), "functions": functions}
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            failure = None
-            try:
-                for snapshot in self._stream("Watch", answers.Snapshot, **fields):
-                    yield snapshot
-                    deadline = time.monotonic() + PATIENCE
-            except Error as error:
-                failure = error
-            # A gateway that leaves with its job may fail in any way.
-            if self._way.has_ended():
-                return
-            if failure is not None and failure.code != "UNAVAILABLE":
-                raise failure
-            # It may die and be started again; from elsewhere the end of the job looks the same.
-            if time.monotonic() >= deadline:
-                if failure is not None:
-                    raise failure
-                return
-            time.sleep(RETRY_INTERVAL)
+        return self._follow("Watch", answers.Snapshot, **fields)
 
     def timeline(
         self, seconds: float = 5.0, calls: int = 500_000
@@ -177,7 +157,19 @@ class Looks(Calls):
         follow: then each new one, until the job ends. An entry comes again, with the same
             `sequence`, when its outcome is known.
         """
-        return Parts(self._patient_stream("Audit", answers.AuditEntry, follow=follow))
+        if follow:
+            return Parts(self._follow_audit())
+        return Parts(self._patient_stream("Audit", answers.AuditEntry, follow=False))
+
+    def _follow_audit(self) -> Iterator[answers.AuditEntry]:
+        # A stream that begins again begins with the whole log, and a gateway that was started again
+        # counts anew: what is known is told by its time and outcome.
+        known: set[tuple[int, int, str]] = set()
+        for entry in self._follow("Audit", answers.AuditEntry, follow=True):
+            mark = (entry.unix_ns, entry.command_id, entry.outcome)
+            if mark not in known:
+                known.add(mark)
+                yield entry
 
 
 def _runs(ranks: Iterable[int]) -> list[dict[str, int]]:

@@ -30,7 +30,7 @@ class Job(Steers):
             raise
 
     def _wait_for_root(self) -> None:
-        """Waits a while where the gateway knows of no job: either may have been started just now."""
+        """Waits a while where the gateway knows of no job: one of both may have just started."""
         deadline = time.monotonic() + PATIENCE
         while self._hello.job is None and time.monotonic() < deadline:
             time.sleep(RETRY_INTERVAL)

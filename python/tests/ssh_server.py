@@ -1,8 +1,8 @@
 """A server for OpenSSH's `ssh` on this host: `ssh_server.py FOLDER USER`, until it is ended.
 
-It lets in whoever has the key of the file FOLDER/user, runs commands in a shell, and forwards sockets
-and ports. FOLDER/port says where it listens. A server of OpenSSH would have to be installed, and have
-a user of its own.
+It lets in whoever has the key of the file FOLDER/user, runs commands in a shell, and forwards
+sockets and ports. FOLDER/port says where it listens. A server of OpenSSH would have to be
+installed, and have a user of its own.
 """
 
 import asyncio

@@ -122,7 +122,7 @@ def test_without_pandas_the_error_says_so(monkeypatch):
 
 def test_answers_are_values():
     traffic = answers.Traffic(messages=1, bytes=2)
-    assert traffic.to_json() == '{"version": 1, "messages": 1, "bytes": 2}'
+    assert traffic.to_json() == '{"version":1,"messages":1,"bytes":2}'
     assert pickle.loads(pickle.dumps(traffic)) == traffic
     cell = answers.MatrixCell(source=0, destination=1, sent=traffic, received=traffic)
     assert _frame.flat(cell)["sent.bytes"] == 2

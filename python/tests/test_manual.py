@@ -34,7 +34,8 @@ def test_the_examples_run_as_printed(start, tmp_path, capsys):
         replaced = []
         if "4711" in block:
             # The job of this test has a number in the middle of its name.
-            replaced = [("4711", repr(observed.name)), ("~/copy/connect.json", str(observed.connect_file))]
+            replaced = [("4711", repr(observed.name))]
+            replaced.append(("~/copy/connect.json", str(observed.connect_file)))
         run(block, names, replaced)
     said = capsys.readouterr().out
     assert "RankCounts(starting=0" in said and "MPI_Sendrecv" in said and number in said

@@ -47,6 +47,16 @@ def test_tls_takes_the_jobs_authority_and_a_token(listening, tmp_path, monkeypat
         invivo.connect(copy)
 
 
+def test_watching_from_elsewhere_ends_with_the_job(listening):
+    observed, file = listening
+    with invivo.connect(file["url"], token=file["view"], ca=file["authority"]) as job:
+        watched = job.watch(0.1)
+        next(watched)
+        observed.end()
+        # That a job has ended cannot be seen from there, but for a stream that ends well.
+        assert len(list(watched)) < 100
+
+
 def test_wrong_tokens_and_certificates_are_refused(listening, tmp_path):
     _, file = listening
     url, ca = file["url"], file["authority"]
@@ -129,7 +139,7 @@ def test_ssh_goes_on_to_the_node_of_the_job(observed, login):
 
 
 def test_ssh_that_fails_says_why(monkeypatch, tmp_path):
-    (tmp_path / "ssh").write_text("#!/bin/sh\necho 'Permission denied (publickey).' >&2\nexit 255\n")
+    (tmp_path / "ssh").write_text("#!/bin/sh\necho 'Permission denied (keys).' >&2\nexit 255\n")
     (tmp_path / "ssh").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(invivo.Error, match="Permission denied .*; try: ssh me@login"):

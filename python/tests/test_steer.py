@@ -1,7 +1,10 @@
 """What is done to a job, and what is not."""
 
+import os
+import signal
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from observed import BYTES, EXCHANGES, RANKS, ROUNDS, until
@@ -115,6 +118,39 @@ def test_ranks_that_are_held_are_not_paused(start):
         assert failed.value.reply.done == 0 and len(failed.value.reply.failures) == RANKS
         assert "hold: done on 0 of 2 ranks" in str(failed.value)
         job.resume()
+
+
+def test_a_gateway_that_is_started_again_is_found(observed, job):
+    goes_on(observed)
+    watched, followed = job.watch(0.1), []
+    follower = threading.Thread(target=lambda: followed.extend(job.audit(follow=True)))
+    follower.start()
+    before = next(watched).coverage.ledger.entered
+    job.reset()
+    os.kill(gateway(observed), signal.SIGKILL)
+    assert job.status().status.ranks.finished == 0
+    with job.paused():
+        assert observed.stands()
+    until("new snapshots", lambda: next(watched).coverage.ledger.entered != before)
+    observed.end()
+    # It ends with the job.
+    follower.join(20)
+    assert not follower.is_alive()
+    outcomes = [entry.command for entry in followed if entry.outcome]
+    assert outcomes == ["reset", "pause", "resume"]
+
+
+def gateway(observed):
+    """The process of the job's gateway."""
+    socket = invivo.jobs()[0].socket.encode()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if words[0].endswith(b"ui-gateway") and socket in words:
+            return int(folder.name)
+    raise AssertionError("there is no gateway")
 
 
 def test_analyses_and_strategies_are_switched(start):
