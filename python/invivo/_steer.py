@@ -97,16 +97,12 @@ class Steers(Looks):
             return
         number = fresh_id()
         try:
-            reply = self._command("Pause", "pause", number=number, lease_ns=nanoseconds(lease))
-        except Error as error:
-            # Some ranks may stand.
-            if error.reply is not None and error.reply.done > 0:
-                self._resume_own(number, before)
-            raise
-        try:
+            self._command("Pause", "pause", number=number, lease_ns=nanoseconds(lease))
             yield self.status()
         finally:
-            self._resume_own(reply.command_id, before)
+            # Also where some ranks were not paused, or somebody did not wait for the answer: a
+            # command goes on without its client.
+            self._resume_own(number, before)
 
     def _resume_own(self, number: int, before: int) -> None:
         """Ends the pause of this command, unless another one took its place, or it took that of

@@ -120,9 +120,13 @@ def test_ssh_forwards_the_socket(observed, login):
         (pause,) = [entry for entry in job.audit() if entry.command == "pause"]
         assert pause.uid == os.geteuid() and pause.peer == "unix"
         assert len(list(job.timeline(1))) >= 1
+        watched = job.watch(0.1)
+        next(watched)
+        observed.end()
+        assert len(list(watched)) < 100
     assert set(Path("/tmp").glob("invivo-ssh-*")) == before
-    with pytest.raises(invivo.Error, match="no job other is running"):
-        invivo.connect("other", on=login)
+    with pytest.raises(invivo.Error, match="no job is running"):
+        invivo.connect(on=login)
 
 
 def test_ssh_goes_on_to_the_node_of_the_job(observed, login):

@@ -67,6 +67,25 @@ def test_a_pause_ends_with_its_block(observed, job):
     observed.end()
 
 
+def test_a_pause_that_nobody_waited_for_ends_too(start):
+    observed = start()
+    goes_on(observed)
+    with invivo.connect() as job:
+        ask = job._ask
+
+        def impatient(name, *words, **fields):
+            answer = ask(name, *words, **fields)
+            if name == "Pause":
+                raise KeyboardInterrupt
+            return answer
+
+        job._ask = impatient
+        with pytest.raises(KeyboardInterrupt), job.paused():
+            pass
+        assert not observed.stands()
+        assert [entry.command for entry in job.audit()] == ["pause", "resume"]
+
+
 def test_the_pause_of_another_stays(observed, job):
     goes_on(observed)
     observed.cli("pause")
