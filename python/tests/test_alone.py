@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from observed import ROOT
+from sameness import differences
 
 import invivo
 from invivo import _connect_file, _find, _frame, _steer, _wire, answers
@@ -141,6 +142,15 @@ def test_a_pause_between_look_and_pause_is_seen():
     assert took("pause", "pause", "pause")
     assert not took("reset", "pause", "resume", "pause")
     assert took("reset", "hold", "reset", "pause")
+
+
+def test_the_comparison_of_answers_finds_differences():
+    one, other = [{"a": [1, None], "b": "x"}], [{"a": [2, None], "b": "x"}]
+    assert differences(one * 2, one) == []
+    assert differences(one * 2, other * 2) == [(".a.0", 1, 2)]
+    assert differences(one + other, other + one) == [], "it moves"
+    for odd in [{"a": [1], "b": "x"}, {"a": [1, 0], "b": "x"}, {"b": "x"}, None]:
+        assert differences(one * 2, [odd] * 2), odd
 
 
 def test_importing_needs_neither_pandas_nor_a_job():

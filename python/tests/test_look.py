@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 from observed import BYTES, EXCHANGES, RANKS, ROUNDS, until
+from sameness import same
 
 import invivo
 
@@ -11,34 +12,6 @@ import invivo
 def settled(job):
     """Waits until all calls that have returned are counted."""
     until("all records", lambda: job.status().coverage.ledger.in_flight == 0, 10)
-
-
-def differences(answer, told, path=""):
-    """Where an answer differs from what the command has told, several times. What differs between
-    these moves: the tool's own figures, clocks, times that are computed from ticks anew."""
-    first = told[0]
-    if isinstance(answer, dict) and all(answer.keys() == one.keys() for one in told):
-        parts = list(answer)
-    elif isinstance(answer, list) and all(len(answer) == len(one) for one in told):
-        parts = range(len(answer))
-    elif answer in told or (any(first != one for one in told) and type(answer) is type(first)):
-        return []
-    else:
-        return [(path, answer, first)]
-    parts = [(part, answer[part], [one[part] for one in told]) for part in parts]
-    return [found for part, *of in parts for found in differences(*of, f"{path}.{part}")]
-
-
-def same(ask, tell):
-    """An answer is what the command tells, number by number and text by text."""
-    told = [tell()]
-    for _ in range(8):
-        answer = ask()
-        told.append(tell())
-        found = differences(answer, told)
-        if not found:
-            return
-    assert not found
 
 
 def test_the_numbers_are_those_of_the_program(observed, job):
