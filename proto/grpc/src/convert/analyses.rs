@@ -51,6 +51,9 @@ mod tests {
         assert_eq!((told.name.as_str(), told.off), ("matrix", 4));
         assert_eq!(ends, [Some(10), None]);
         let names: Vec<_> = all(&status).into_iter().map(|one| one.name).collect();
-        assert_eq!(names, ["functions", "matrix", "messages", "heatmap", "sites"]);
+        assert_eq!(
+            names,
+            ["functions", "matrix", "messages", "heatmap", "sites"]
+        );
     }
 }
