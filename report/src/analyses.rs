@@ -224,11 +224,7 @@ mod tests {
         let rows = runs[runs.len() - 1]["rows"].as_array().unwrap();
         for analysis in Analysis::ALL {
             let is_it = |row: &&serde_json::Value| row["stage"] == analysis.name();
-            // The page's last run is from before there were call sites.
-            let Some(row) = rows.iter().find(is_it) else {
-                assert_eq!(analysis, Analysis::Sites, "not on the page");
-                continue;
-            };
+            let row = rows.iter().find(is_it).expect("a row of the page");
             // What a part takes beyond decoding may be less than nothing, by noise.
             let measured = row["cpu_ns"]["median"].as_f64().unwrap().max(0.0);
             // Written with as many digits as the page prints.
