@@ -93,7 +93,7 @@ impl Salvage {
     /// Says in the result what it is made of.
     pub fn mark(&self, result: &mut Final) {
         let notes = &mut result.status.notes;
-        notes.insert(0, death::tool_process(self.died));
+        notes.insert(0, death::tool_process(&self.died.into()));
         notes.truncate(NOTES_MAX);
     }
 }
