@@ -201,6 +201,12 @@ impl RootServer {
         self.run(now_ns, RootInput::Ask { ask, what });
     }
 
+    /// The tree is that of a tool process that died, and has what it left in its ranks' memory.
+    pub fn salvage(&mut self, now_ns: u64) {
+        self.wrong_ns.get_or_insert(now_ns);
+        self.shutdown.salvage(now_ns);
+    }
+
     /// Our supervisor has dealt with the result, or never will.
     pub fn report_done(&mut self) {
         self.shutdown.report_done();
@@ -457,6 +463,7 @@ impl RootServer {
                 }
             }
             Some(Asker::Result) => {
+                self.result.silent(self.names.ranks_of(&missing));
                 self.result.answer(answer, self.watchdog.last_words());
                 self.conclude_answers();
             }

@@ -35,6 +35,9 @@ pub const REPORT_NS_MAX: u64 = 5_000_000_000;
 /// How long the last answers may take once the end was requested: launchers kill after a few
 /// seconds, MPICH's after less.
 pub const HURRY_NS: u64 = 450_000_000;
+/// How long the supervisors of ranks may take to attach to the process that salvages what a dead
+/// one left: they try it fifty times a second.
+pub const SALVAGE_NS: u64 = 3_000_000_000;
 /// How long the last queries wait then for the ranks, which got the same signal.
 pub const HURRIED_QUIET_NS: u64 = 100_000_000;
 
@@ -77,6 +80,8 @@ pub struct Shutdown {
     ranks: u32,
     drained: bool,
     hurried_ns: Option<u64>,
+    /// Since when there is nothing to observe, but what a dead process left to be taken.
+    salvaged_ns: Option<u64>,
     /// The result under way, or the last one, is the early one.
     early: bool,
     /// The result under way, or the last one, follows an early one.
@@ -101,6 +106,7 @@ impl Shutdown {
             ranks,
             drained: false,
             hurried_ns: None,
+            salvaged_ns: None,
             early: false,
             second: false,
             answered: false,
@@ -138,7 +144,8 @@ impl Shutdown {
 
     /// Whether nothing of the end is under way: all goes on, or all is said and somebody lives on.
     pub fn is_quiet(&self) -> bool {
-        matches!(self.phase, Phase::Observing) && !self.is_hurried()
+        let is_observing = matches!(self.phase, Phase::Observing);
+        is_observing && !self.is_hurried() && self.salvaged_ns.is_none()
     }
 
     /// Whether a rank died, or the end was requested.
@@ -167,6 +174,12 @@ impl Shutdown {
         if let Phase::Asking { until_ns } = &mut self.phase {
             *until_ns = (*until_ns).min(now_ns + HURRY_NS);
         }
+    }
+
+    /// What a dead tool process left is taken: there is one result, as soon as all of it is.
+    pub fn salvage(&mut self, now_ns: u64) {
+        self.salvaged_ns = Some(now_ns);
+        self.abnormal = true;
     }
 
     /// Whether the last queries were made because the end was requested, while ranks were alive:
@@ -212,6 +225,8 @@ impl Shutdown {
             Phase::Observing if self.drained || self.is_late(now_ns) || self.shut_down => {
                 Some(self.ask(now_ns))
             }
+            // Of ranks whose supervisors have not come the report says that they are missing.
+            Phase::Observing if self.is_salvage_over(now_ns) => Some(self.ask(now_ns)),
             Phase::Settling { first_ns, last_ns } => {
                 // A wave of deaths ends with a quiet time; a slow trickle is cut off.
                 let settled = now_ns.saturating_sub(last_ns) >= QUIET_NS
@@ -240,7 +255,8 @@ impl Shutdown {
                 (self.answered, self.report_done, self.second) = (false, false, true);
                 Some(self.ask(now_ns))
             }
-            Phase::Reported if self.drained => {
+            // The ranks go on, and nobody observes them.
+            Phase::Reported if self.drained || self.salvaged_ns.is_some() => {
                 // With a dead rank MPI_Finalize would wait for it, or fail.
                 self.phase = Phase::Left;
                 Some(Step::Leave {
@@ -255,6 +271,12 @@ impl Shutdown {
     fn is_late(&self, now_ns: u64) -> bool {
         self.hurried_ns
             .is_some_and(|since| now_ns.saturating_sub(since) >= HURRIED_QUIET_NS)
+    }
+
+    /// Whether what has not come by now never will.
+    fn is_salvage_over(&self, now_ns: u64) -> bool {
+        self.salvaged_ns
+            .is_some_and(|since| now_ns.saturating_sub(since) >= SALVAGE_NS)
     }
 
     fn ask(&mut self, now_ns: u64) -> Step {

@@ -95,13 +95,13 @@ pub fn branch(layout: &Layout, me: WorldRank) -> Option<BranchRole<Clock>> {
 }
 
 /// The root; nothing where the layout has none, which cannot be.
-pub fn root(link: &Link, layout: &Layout, args: RootArgs, report: Report) -> Option<RootRole> {
+pub fn root(layout: &Layout, args: RootArgs, report: Report) -> Option<RootRole> {
     let position = Position::of(layout, layout.root())?;
-    let server = root_server(link, layout, position, args);
+    let server = root_server(layout, position, args);
     Some(RootRole::new(server, report).counting_cpu(!layout.is_one_per_node()))
 }
 
-fn root_server(link: &Link, layout: &Layout, position: Position, args: RootArgs) -> RootServer {
+fn root_server(layout: &Layout, position: Position, args: RootArgs) -> RootServer {
     let budget_bytes = args.budget_of_place(layout.ranks_per_place());
     let job = JobDescription {
         id: args.job.clone(),
@@ -109,7 +109,7 @@ fn root_server(link: &Link, layout: &Layout, position: Position, args: RootArgs)
         places: layout.places(),
         nodes: layout.nodes(),
         family: args.family,
-        library: link.library(),
+        library: Link::library(),
     };
     let info = JobInfo {
         id: args.job,

@@ -21,7 +21,7 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 use invivo_proto::control::stacks::{
     DEPTH_MAX, FUNCTION_BYTES_MAX, Frame, LINE_BYTES_MAX, LINES_MAX, MODULE_BYTES_MAX, NAMED_MAX,
-    NODES_MAX, Node, Stacks, Way, Whose,
+    NODES_MAX, NoPython, Node, Stacks, Way, Whose,
 };
 use invivo_proto::ids::Rank;
 
@@ -39,6 +39,8 @@ pub struct Thread {
     pub stop_ns: u64,
     /// A frame of its path has no name yet.
     pub unnamed: bool,
+    /// Why the Python functions of its path are not in it.
+    pub no_python: Option<NoPython>,
 }
 
 /// Adds a rank with its threads and with how many of them are left out.
@@ -61,9 +63,14 @@ fn add_within(
 
     let mut tree = Tree::default();
     for thread in threads {
-        let whose = one.ways.entry(thread.way).or_default();
-        (whose.ranks, whose.named) = (1, [rank].into());
-        whose.threads += 1;
+        let way = one.ways.entry(thread.way).or_default();
+        let without = thread
+            .no_python
+            .map(|why| one.no_python.entry(why).or_default());
+        for whose in [way].into_iter().chain(without) {
+            (whose.ranks, whose.named) = (1, [rank].into());
+            whose.threads += 1;
+        }
         one.unnamed += u64::from(thread.unnamed);
         let stop = (thread.stop_ns, rank);
         if thread.stop_ns > 0
@@ -92,10 +99,10 @@ fn merge_within(nodes_max: usize, into: &mut Stacks, from: Stacks) {
     let longest = [into.longest_stop, from.longest_stop].into_iter().flatten();
     into.longest_stop = longest.max_by_key(|stop| order(*stop));
     for (way, from) in from.ways {
-        let whose = into.ways.entry(way).or_default();
-        whose.ranks = whose.ranks.saturating_add(from.ranks);
-        whose.threads = whose.threads.saturating_add(from.threads);
-        add_named(&mut whose.named, from.named);
+        add_whose(into.ways.entry(way).or_default(), from);
+    }
+    for (why, from) in from.no_python {
+        add_whose(into.no_python.entry(why).or_default(), from);
     }
 
     let mut tree = Tree::of(core::mem::take(&mut into.nodes));
@@ -107,6 +114,12 @@ fn merge_within(nodes_max: usize, into: &mut Stacks, from: Stacks) {
 /// The longest stop, and of equal ones that of the lowest rank, is the greatest.
 fn order((ns, rank): (u64, Rank)) -> (u64, Reverse<Rank>) {
     (ns, Reverse(rank))
+}
+
+fn add_whose(into: &mut Whose, from: Whose) {
+    into.ranks = into.ranks.saturating_add(from.ranks);
+    into.threads = into.threads.saturating_add(from.threads);
+    add_named(&mut into.named, from.named);
 }
 
 fn add_named(into: &mut Vec<Rank>, from: Vec<Rank>) {
@@ -127,7 +140,7 @@ fn shortened(mut path: Path) -> Path {
     }
 
     for (frame, line) in &mut path {
-        if let Frame::Function { module, name } = frame {
+        if let Frame::Function { module, name } | Frame::Python { file: module, name } = frame {
             cut(module, MODULE_BYTES_MAX);
             cut(name, FUNCTION_BYTES_MAX);
         }

@@ -2,9 +2,10 @@
 
 use crate::frames::Registers;
 use crate::names::Names;
+use crate::python::KnownPython;
 use crate::unwind;
 use invivo_proto::control::fault::{Fault, FaultStep, STEPS_MAX};
-use invivo_proto::control::local::{Module, Step, UnwoundThread};
+use invivo_proto::control::local::{Module, PythonFunction, Step, UnwoundThread};
 use invivo_proto::control::stacks::{Frame, MODULE_BYTES_MAX, Way};
 use invivo_proto::shm::{Page, Status};
 use rustix::process::Pid;
@@ -32,7 +33,7 @@ pub struct SeenFault {
 
 /// Looks at the thread that has noted itself in the page. What stands there is not trusted: it says
 /// where to begin to read in the rank's own memory.
-pub fn see(pid: Pid, page: &Page) -> SeenFault {
+pub fn see(pid: Pid, page: &Page, python: &mut KnownPython) -> SeenFault {
     let noted = &page.fault;
     let tid = noted.tid.load(Ordering::Relaxed);
     let registers = Registers {
@@ -42,7 +43,8 @@ pub fn see(pid: Pid, page: &Page) -> SeenFault {
     };
     let signal = noted.signal.load(Ordering::Relaxed) as i32;
     // For `MPI_Abort` the shim notes where it stands itself, behind a call.
-    let walked = unwind::waiting(pid, page, registers);
+    let thread = Pid::from_raw(tid as i32).unwrap_or(pid);
+    let walked = unwind::waiting(pid, thread, page, python, registers);
     SeenFault {
         signal,
         code: noted.code.load(Ordering::Relaxed) as i32,
@@ -83,6 +85,9 @@ impl SeenFault {
                     let in_time = begun.elapsed() < NAMED_WITHIN;
                     path.extend(functions(in_time.then_some(&mut *names), module, offset));
                 }
+                Step::Python { function } => {
+                    path.extend(self.walked.python.get(usize::from(function)).map(python));
+                }
                 Step::Nowhere => path.push(function("", "", String::new())),
                 Step::LeftOut => path.push(left_out()),
             }
@@ -106,6 +111,7 @@ impl SeenFault {
             },
             path,
             is_whole: self.walked.is_whole,
+            no_python: self.walked.no_python,
         }
     }
 }
@@ -140,6 +146,16 @@ fn function(module: &str, name: &str, line: String) -> FaultStep {
             name: name.to_owned(),
         },
         line,
+    }
+}
+
+fn python(function: &PythonFunction) -> FaultStep {
+    FaultStep {
+        frame: Frame::Python {
+            file: function.file.clone(),
+            name: function.name.clone(),
+        },
+        line: function.place(),
     }
 }
 

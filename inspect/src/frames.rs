@@ -55,6 +55,8 @@ pub struct At<'a> {
     pub path: Option<&'a str>,
     /// The instruction, or one within the call that the frame waits for.
     pub address: u64,
+    /// Its end of the stack: what belongs to it lies from here on up to its caller's.
+    pub stack: u64,
 }
 
 /// Whether unwinding goes on behind a frame.
@@ -110,7 +112,12 @@ impl<'a> Frames<'a> {
             // For a return address this is one byte before it: the next function may begin there.
             let at = address.address_for_lookup();
             let path = self.meet(at);
-            if each(At { path, address: at }) == Go::Found || path.is_none() {
+            let frame = At {
+                path,
+                address: at,
+                stack: registers.sp(),
+            };
+            if each(frame) == Go::Found || path.is_none() {
                 return false;
             }
             // The unwinder cannot evaluate how glibc describes this place.

@@ -4,6 +4,7 @@
 //! pending_call <- site, memory, names      a rank that waits in MPI: what the call was given
 //! unwind <- tracer, blocked_thread         the call path of each thread
 //! frames <- mapped, memory                 from registers up through the callers
+//! python <- mapped, memory, apart          the Python functions of a path
 //! fault <- unwind, names                   the path of a thread that met a fault and waits
 //! names                                    functions and source lines of addresses
 //! apart                                    foreign files are read in a process of its own
@@ -21,10 +22,14 @@ mod memory;
 mod names;
 pub mod panic_guard;
 pub mod pending_call;
+mod python;
 mod site;
 #[cfg(test)]
 mod test_memory;
+#[cfg(test)]
+mod test_python;
 mod tracer;
 pub mod unwind;
 
 pub use names::Names;
+pub use python::KnownPython;

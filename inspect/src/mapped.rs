@@ -2,7 +2,7 @@
 
 use crate::memory::ProcessMemory;
 use framehop::{ExplicitModuleSectionInfo, Module};
-use object::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef};
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, ReadRef};
 use rustix::process::Pid;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -113,6 +113,41 @@ impl MappedFile<'_> {
 
     fn open(&self) -> Option<File> {
         is_regular(Path::new(self.path)).then(|| File::open(self.path).ok())?
+    }
+
+    /// Where its first mapping begins.
+    pub fn begin(&self) -> u64 {
+        self.first.0
+    }
+
+    /// Where these things lie in the process that the file shows to others by name; nothing of one
+    /// that it does not have.
+    pub fn symbols<const N: usize>(&self, names: [&str; N]) -> Option<[Option<Range<u64>>; N]> {
+        let cache = ReadCache::new(self.open()?);
+        let file = object::File::parse(&cache).ok()?;
+        let bias = self.bias_of(&file)?;
+        let mut found = [const { None }; N];
+        for symbol in file
+            .dynamic_symbols()
+            .filter(|symbol| symbol.is_definition())
+        {
+            let Ok(name) = symbol.name() else {
+                continue;
+            };
+            if let Some(at) = names.iter().position(|wanted| *wanted == name) {
+                let start = symbol.address().wrapping_add(bias);
+                found[at] = Some(start..start.saturating_add(symbol.size()));
+            }
+        }
+        Some(found)
+    }
+
+    /// Where a section of it lies in the process.
+    pub fn section(&self, name: &str) -> Option<u64> {
+        let cache = ReadCache::new(self.open()?);
+        let file = object::File::parse(&cache).ok()?;
+        let section = file.section_by_name(name)?;
+        Some(section.address().wrapping_add(self.bias_of(&file)?))
     }
 
     /// How far its addresses are from those that it was linked for.

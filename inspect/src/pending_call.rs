@@ -9,6 +9,7 @@ pub use threads::Watch;
 
 use crate::memory::{ProcessMemory, Table};
 use crate::names::Names;
+use crate::python::KnownPython;
 use invivo_proto::control::hang::{MAKING, OPERATIONS_MAX, PASSED_MAX, SHARED_MAX, Side};
 use invivo_proto::control::local::{Need, PendingCall, PendingOperation};
 use invivo_proto::handles::{Known, Posted, Shared};
@@ -23,11 +24,23 @@ use std::sync::atomic::Ordering;
 /// more.
 const HANDLES_MAX: usize = 1024;
 
+/// What is kept between inspections of a rank.
+pub struct Readers<'r> {
+    pub names: &'r mut Names,
+    pub python: &'r mut KnownPython,
+    pub watch: &'r mut Watch,
+}
+
 /// Inspects a rank. Nothing where it cannot be read (the kernel may forbid it), or went on
 /// meanwhile.
-pub fn inspect(pid: Pid, page: &Page, names: &mut Names, watch: &mut Watch) -> Option<PendingCall> {
+pub fn inspect(pid: Pid, page: &Page, readers: Readers<'_>) -> Option<PendingCall> {
+    let Readers {
+        names,
+        python,
+        watch,
+    } = readers;
     let memory = ProcessMemory::of(pid)?;
-    let (thread, threads) = threads::choose(pid, page, &memory, names);
+    let (thread, threads) = threads::choose(pid, page, &memory, names, python);
     if !thread.is_visible() {
         return None;
     }

@@ -1,12 +1,16 @@
 //! Finds the line in the source of a pending call: from the wrapper's frame, whose registers the
 //! shim notes at each call, up to the first frame that is the application's own. Frames of the MPI
-//! library (its Fortran layer) are skipped.
+//! library (its Fortran layer) are skipped. Where that frame is of what calls MPI for Python, the
+//! line is that of the Python function.
 
 use crate::apart;
-use crate::frames::{At, Frames, Go, Registers};
+use crate::frames::{Frames, Go, Registers};
 use crate::mapped::{self, MappedFile, is_mpi, is_shim};
 use crate::memory::ProcessMemory;
 use crate::names::Names;
+use crate::python::code::{Codes, Told};
+use crate::python::pages::Pages;
+use crate::python::{Interpreter, KnownPython};
 use invivo_proto::control::local::Module;
 use invivo_proto::control::{decode, encode};
 use invivo_proto::ids::RegionId;
@@ -26,31 +30,69 @@ const FOUND_WITHIN: Duration = Duration::from_millis(700);
 /// arguments that do not fit into registers.
 const PASSED_ON_STACK_MAX: u64 = 12;
 
+/// What mpi4py's file is called, up to the interpreter's or the MPI's name.
+const MPI4PY: &str = "MPI.";
+
 /// Code in a file: its path, and an address as it was linked for.
 type Code = (String, u64);
+/// What is found of a call: where it was made, the wrapper, and the line of the newest Python
+/// function.
+type Found = (Option<Code>, Option<Code>, Option<String>);
 
 /// The line, function or file of this thread's call in the application, and the function's name in
 /// the shim.
 pub fn site(
     names: &mut Names,
+    python: &mut KnownPython,
     pid: Pid,
     memory: &ProcessMemory,
     status: &Status,
 ) -> Option<(Option<String>, RegionId)> {
     let mappings = mapped::mappings(pid)?;
+    let files = mapped::files(&mappings);
+    let interpreter = python.of(pid, memory, &files).interpreter();
     let found = apart::once(FOUND_WITHIN, &[memory.descriptor()], || {
-        let files = mapped::files(&mappings);
         let linked = |(path, address): (&str, u64)| {
             let bias = files.get(path).and_then(MappedFile::bias).unwrap_or(0);
             (path.to_owned(), address.wrapping_sub(bias))
         };
         let caller = caller(memory, &files, status).map(linked);
         let wrapper = wrapper(memory, &files, status).map(linked);
-        encode(&(caller, wrapper)).unwrap_or_default()
+        let python = interpreter.and_then(|one| python_line(memory, one, status));
+        encode(&(caller, wrapper, python)).unwrap_or_default()
     })?;
-    let (caller, wrapper) = decode::<(Option<Code>, Option<Code>)>(&found).ok()?;
-    let text = caller.map(|(path, address)| names.text(&path, address));
+    let (caller, wrapper, python) = decode::<Found>(&found).ok()?;
+    let python = python.filter(|_| caller.as_ref().is_none_or(|of| is_of_python(names, of)));
+    let text = python.or_else(|| caller.map(|(path, address)| names.text(&path, address)));
     Some((text, wrapper.map_or(RegionId(0), |of| function(names, of))))
+}
+
+/// Whether the code that calls MPI says less than the Python function that it was called by: it is
+/// mpi4py's, or has no source lines.
+fn is_of_python(names: &mut Names, (path, address): &Code) -> bool {
+    let build_id = Vec::new();
+    let path = path.clone();
+    mapped::name(&path).starts_with(MPI4PY) || {
+        let named = names.functions(&Module { path, build_id }, *address);
+        named.iter().all(|named| named.line.is_empty())
+    }
+}
+
+/// The line in which the newest Python function of a thread is.
+fn python_line(
+    memory: &ProcessMemory,
+    interpreter: &Interpreter,
+    status: &Status,
+) -> Option<String> {
+    let threads = interpreter.threads(memory)?;
+    let state = threads.get(&status.tid.load(Ordering::Acquire))?;
+    let runs = interpreter.runs(memory, *state, &mut Pages::room())?;
+    let mut calls = runs.iter().flat_map(|run| &run.calls);
+    let mut codes = Codes::of(memory);
+    calls.find_map(|call| match interpreter.told(&mut codes, *call) {
+        Told::Function(function) => Some(function.place()).filter(|place| !place.is_empty()),
+        Told::Internal | Told::Garbage => None,
+    })
 }
 
 /// The wrapper that the thread is in: the shim's file, and an address within its call.
@@ -86,10 +128,10 @@ fn caller<'a>(
     let registers = noted(memory, files, status)?;
     let mut found = None;
     let read = |at: u64| memory.word(at);
-    Frames::new(memory, files).unwind(registers, true, FRAMES_MAX, read, |At { path, address }| {
-        match path.filter(|path| !is_mpi(path)) {
+    Frames::new(memory, files).unwind(registers, true, FRAMES_MAX, read, |at| {
+        match at.path.filter(|path| !is_mpi(path)) {
             Some(path) => {
-                found = Some((path, address));
+                found = Some((path, at.address));
                 Go::Found
             }
             None => Go::On,

@@ -5,7 +5,7 @@
 //! seize      nothing happens to the thread
 //! interrupt  it stops when it next leaves the kernel; no signal is sent
 //! wait       until it has stopped; a signal that came first is delivered when it goes on
-//! copy       registers and stack: the unwinding is done when it runs again
+//! copy       registers and stack, and an interpreter's calls: all else is done when it runs again
 //! detach     it goes on
 //! ```
 //!
@@ -98,12 +98,19 @@ pub fn room() -> Vec<u8> {
     vec![1; STACK_BYTES_MAX]
 }
 
-/// Stops a thread of a process and copies it.
-pub fn copy(process: Pid, tid: Pid, memory: &ProcessMemory) -> Result<Copied, Refused> {
+/// Stops a thread of a process and copies it. `also` is called while it stands still, so that it
+/// has to be quick.
+pub fn copy<T: Send>(
+    process: Pid,
+    tid: Pid,
+    memory: &ProcessMemory,
+    also: impl FnOnce() -> T + Send,
+) -> Result<(Copied, T), Refused> {
     let room = room();
     std::thread::scope(|scope| {
-        let traced =
-            || guarded(|| trace(process, tid, memory, room)).unwrap_or(Err(Refused::Forbidden));
+        let traced = || {
+            guarded(|| trace(process, tid, memory, room, also)).unwrap_or(Err(Refused::Forbidden))
+        };
         // No thread can be started: the machine is out of memory or processes.
         let tracer = std::thread::Builder::new().spawn_scoped(scope, traced);
         let tracer = tracer.map_err(|_| Refused::Forbidden)?;
@@ -111,12 +118,13 @@ pub fn copy(process: Pid, tid: Pid, memory: &ProcessMemory) -> Result<Copied, Re
     })
 }
 
-fn trace(
+fn trace<T>(
     process: Pid,
     tid: Pid,
     memory: &ProcessMemory,
     mut stack: Vec<u8>,
-) -> Result<Copied, Refused> {
+    also: impl FnOnce() -> T,
+) -> Result<(Copied, T), Refused> {
     // The kernel may lengthen a sleep by the timer slack, 50 us by default: more than we sleep.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     let pid = nix::unistd::Pid::from_raw(tid.as_raw_nonzero().get());
@@ -132,6 +140,7 @@ fn trace(
     let (signal, since) = stops(tid, interrupted_at)?;
     let registers = ptrace::getregs(pid).map_err(refused)?;
     let copied = memory.read_some(registers.rsp, &mut stack);
+    let beside = also();
     if let Some(again) = begun_again(&registers)
         && !is_ended_by_signal(process, tid, signal)
     {
@@ -143,7 +152,7 @@ fn trace(
     detached?;
     stack.truncate(copied);
     stack.shrink_to_fit();
-    Ok(Copied {
+    let copied = Copied {
         registers: Registers {
             code: registers.rip,
             stack: registers.rsp,
@@ -151,7 +160,8 @@ fn trace(
         },
         stack,
         stopped,
-    })
+    };
+    Ok((copied, beside))
 }
 
 /// Waits until the thread has stopped; returns the signal with which it is to go on (0, or one that

@@ -6,22 +6,29 @@
 //! may not be stopped                            read without a stop, or from its MPI call
 //! ```
 //!
+//! Where it runs Python, the calls of its interpreter are copied in the same stop (`python`).
+//!
 //! The rank does nothing for it: there is no handler of ours in it that would unwind its stack.
 //! Steps are files and addresses in them; the place requests the names of those that it has not had
 //! yet from one of its supervisors (`names`).
+
+mod steps;
 
 use crate::apart;
 use crate::blocked_thread::{BlockedThread, Sleep};
 use crate::frames::{At, Frames, Go, Registers};
 use crate::mapped::{self, MappedFile, is_shim};
 use crate::memory::ProcessMemory;
+use crate::python::calls::Run;
+use crate::python::code::Codes;
+use crate::python::merge::{Native, Own, merged};
+use crate::python::pages::Pages;
+use crate::python::{KnownPython, Python};
 use crate::site::noted;
 use crate::tracer::{self, Copied, Refused};
 use invivo_jobdir::process_stat;
-use invivo_proto::control::local::{
-    BUILD_ID_BYTES_MAX, MODULES_MAX, Module, PATH_BYTES_MAX, Step, THREADS_MAX, UnwoundThread,
-};
-use invivo_proto::control::stacks::{DEPTH_MAX, UnstoppedReason, Way};
+use invivo_proto::control::local::{Step, THREADS_MAX, UnwoundThread};
+use invivo_proto::control::stacks::{NoPython, UnstoppedReason, Way};
 use invivo_proto::control::{decode, encode};
 use invivo_proto::shm::{Page, Status, inside};
 use rustix::process::Pid;
@@ -44,7 +51,13 @@ const SEEN_BYTES_MAX: usize = 4 << 20;
 
 /// The call paths of a process' threads, at least one entry: the first thread, and with `threads`
 /// the others as far as `within` reaches.
-pub fn unwind(pid: Pid, page: &Page, threads: bool, within: Duration) -> Vec<UnwoundThread> {
+pub fn unwind(
+    pid: Pid,
+    page: &Page,
+    python: &mut KnownPython,
+    threads: bool,
+    within: Duration,
+) -> Vec<UnwoundThread> {
     let since = Instant::now();
     let mut tids: Vec<Pid> = process_stat::threads(pid.as_raw_nonzero().get())
         .into_iter()
@@ -64,14 +77,8 @@ pub fn unwind(pid: Pid, page: &Page, threads: bool, within: Duration) -> Vec<Unw
         return vec![UnwoundThread::unknown(why(pid, Refused::Forbidden))];
     };
     let files = mapped::files(&mappings);
-    let mut rank = Rank {
-        pid,
-        page,
-        memory: &memory,
-        files: &files,
-        frames: Frames::new(&memory, &files),
-        keeps_first: true,
-    };
+    let python = python.of(pid, &memory, &files);
+    let mut rank = Rank::new(pid, page, &memory, &files, python);
     let mut all: Vec<UnwoundThread> = Vec::new();
     let mut tids = tids.into_iter().peekable();
     while tids.peek().is_some() && (all.is_empty() || since.elapsed() < within) {
@@ -112,20 +119,21 @@ pub fn unwind(pid: Pid, page: &Page, threads: bool, within: Duration) -> Vec<Unw
 
 /// The call path of a thread that waits for us, from registers that it has noted itself: it stands
 /// still, so that its stack is read where it lies, however large its frames are.
-pub fn waiting(pid: Pid, page: &Page, registers: Registers) -> UnwoundThread {
+pub fn waiting(
+    pid: Pid,
+    tid: Pid,
+    page: &Page,
+    python: &mut KnownPython,
+    registers: Registers,
+) -> UnwoundThread {
     let (memory, mappings) = (ProcessMemory::of(pid), mapped::mappings(pid));
     let (Some(memory), Some(mappings)) = (memory, mappings) else {
         return UnwoundThread::unknown(why(pid, Refused::Forbidden));
     };
     let files = mapped::files(&mappings);
-    let mut rank = Rank {
-        pid,
-        page,
-        memory: &memory,
-        files: &files,
-        frames: Frames::new(&memory, &files),
-        keeps_first: false,
-    };
+    let python = python.of(pid, &memory, &files);
+    let mut rank = Rank::new(pid, page, &memory, &files, python);
+    rank.keeps_first = false;
     // A call of what is no function (a null pointer) has just left where it is to come back to.
     let is_code = files.values().any(|file| file.holds(registers.code));
     let came_from = (!is_code).then(|| memory.word(registers.stack)).flatten();
@@ -136,7 +144,8 @@ pub fn waiting(pid: Pid, page: &Page, registers: Registers) -> UnwoundThread {
     });
     let walk = || {
         let is_return = came_from.is_some();
-        let mut walked = rank.follow(Way::Asleep, from, is_return, |at| memory.word(at));
+        let runs = rank.calls_of(tid).read(&memory);
+        let mut walked = rank.follow(Way::Asleep, from, is_return, runs, |at| memory.word(at));
         if is_return {
             walked.path.insert(0, Step::Nowhere);
         }
@@ -145,6 +154,15 @@ pub fn waiting(pid: Pid, page: &Page, registers: Registers) -> UnwoundThread {
     apart::once(WALKED_WITHIN, &[memory.descriptor()], walk)
         .and_then(|walked| decode(&walked).ok())
         .unwrap_or_else(|| UnwoundThread::unknown(UnstoppedReason::Silent))
+}
+
+/// Stops a child of ours as the threads of a rank are, to see whether that is allowed: for how long
+/// it stood still.
+pub fn trial(child: Pid) -> Result<Duration, UnstoppedReason> {
+    let refused = |refused| why(child, refused);
+    let memory = ProcessMemory::of(child).ok_or_else(|| refused(Refused::Forbidden))?;
+    let copied = tracer::copy(child, child, &memory, || ());
+    copied.map(|(copied, ())| copied.stopped).map_err(refused)
 }
 
 /// Why a thread was not stopped.
@@ -176,14 +194,42 @@ struct Rank<'a> {
     memory: &'a ProcessMemory,
     files: &'a BTreeMap<&'a str, MappedFile<'a>>,
     frames: Frames<'a>,
+    python: &'a Python,
+    /// Where the interpreter's states of threads are; nothing where that cannot be read.
+    states: Option<BTreeMap<u32, u64>>,
+    codes: Codes<'a>,
     /// A path that begins in our wrapper begins there.
     keeps_first: bool,
 }
 
+/// The Python calls of a thread, the newest first; nothing where there are some that cannot be
+/// read.
+type Runs = Option<Vec<Run>>;
+
+/// What is to be read of a thread's Python calls, with room for it.
+enum Calls<'a> {
+    /// It has none.
+    None,
+    /// It may have some, and nobody can read them.
+    Unreadable,
+    State(&'a Python, u64, Pages),
+}
+
+impl Calls<'_> {
+    /// Reads them. The room stays: to give it back takes time, in which a thread may be stopped.
+    fn read(&mut self, memory: &ProcessMemory) -> Runs {
+        match self {
+            Calls::None => Some(Vec::new()),
+            Calls::Unreadable => None,
+            Calls::State(python, state, pages) => python.interpreter()?.runs(memory, *state, pages),
+        }
+    }
+}
+
 /// A thread as it was found, before its path is followed.
 enum Seen {
-    /// Its registers, and the end of its stack.
-    Copied(Way, Copied),
+    /// Its registers, the end of its stack, and its Python calls.
+    Copied(Way, Copied, Runs),
     /// It could not be copied; it may be in an MPI call.
     InMpi(Pid, UnstoppedReason),
     Unknown(UnstoppedReason),
@@ -193,20 +239,50 @@ impl Seen {
     /// Bytes of its stack.
     fn bytes(&self) -> usize {
         match self {
-            Seen::Copied(_, copied) => copied.stack.len(),
+            Seen::Copied(_, copied, _) => copied.stack.len(),
             Seen::InMpi(..) | Seen::Unknown(_) => 0,
         }
     }
 }
 
 impl<'a> Rank<'a> {
+    fn new(
+        pid: Pid,
+        page: &'a Page,
+        memory: &'a ProcessMemory,
+        files: &'a BTreeMap<&'a str, MappedFile<'a>>,
+        python: &'a Python,
+    ) -> Rank<'a> {
+        let interpreter = python.interpreter();
+        Rank {
+            pid,
+            page,
+            memory,
+            files,
+            frames: Frames::new(memory, files),
+            python,
+            states: interpreter.map_or(Some(BTreeMap::new()), |one| one.threads(memory)),
+            codes: Codes::of(memory),
+            keeps_first: true,
+        }
+    }
+
+    fn calls_of(&self, tid: Pid) -> Calls<'a> {
+        let tid = tid.as_raw_nonzero().get() as u32;
+        match self.states.as_ref().map(|states| states.get(&tid)) {
+            None => Calls::Unreadable,
+            Some(None) => Calls::None,
+            Some(Some(state)) => Calls::State(self.python, *state, Pages::room()),
+        }
+    }
+
     fn look(&self, tid: Pid) -> Seen {
         let mut thread = crate::blocked_thread::observe(self.pid, tid);
         for _ in 0..TRIES {
             match thread {
                 BlockedThread::Sleeps(sleep) if !sleep.may_be_stopped(self.pid) => {
-                    if let Some(copied) = self.asleep(tid, &sleep) {
-                        return Seen::Copied(Way::Asleep, copied);
+                    if let Some((copied, runs)) = self.asleep(tid, &sleep) {
+                        return Seen::Copied(Way::Asleep, copied, runs);
                     }
                 }
                 _ => break,
@@ -219,8 +295,9 @@ impl<'a> Rank<'a> {
             return Seen::Unknown(UnstoppedReason::InKernel);
         }
 
-        let refused = match tracer::copy(self.pid, tid, self.memory) {
-            Ok(copied) => return Seen::Copied(Way::Stopped, copied),
+        let (mut calls, memory) = (self.calls_of(tid), self.memory);
+        let refused = match tracer::copy(self.pid, tid, memory, || calls.read(memory)) {
+            Ok((copied, runs)) => return Seen::Copied(Way::Stopped, copied, runs),
             Err(refused) => refused,
         };
         let why = why(tid, refused);
@@ -234,7 +311,7 @@ impl<'a> Rank<'a> {
             BlockedThread::Runs => None,
         };
         match asleep {
-            Some(copied) => Seen::Copied(Way::Unstopped(why), copied),
+            Some((copied, runs)) => Seen::Copied(Way::Unstopped(why), copied, runs),
             None => Seen::InMpi(tid, why),
         }
     }
@@ -242,7 +319,7 @@ impl<'a> Rank<'a> {
     /// Follows a thread's path: reads what is written in the rank's files.
     fn walk(&mut self, seen: Seen) -> UnwoundThread {
         match seen {
-            Seen::Copied(way, copied) => self.path(way, &copied),
+            Seen::Copied(way, copied, runs) => self.path(way, &copied, runs),
             Seen::InMpi(tid, why) => self
                 .in_mpi(tid, why)
                 .unwrap_or_else(|| UnwoundThread::unknown(why)),
@@ -251,18 +328,20 @@ impl<'a> Rank<'a> {
     }
 
     /// The registers and stack of a sleeping thread; nothing where it woke meanwhile.
-    fn asleep(&self, tid: Pid, sleep: &Sleep) -> Option<Copied> {
+    fn asleep(&self, tid: Pid, sleep: &Sleep) -> Option<(Copied, Runs)> {
         let mut stack = tracer::room();
+        let runs = self.calls_of(tid).read(self.memory);
         let copied = self.memory.read_some(sleep.registers.stack, &mut stack);
         stack.truncate(copied);
         stack.shrink_to_fit();
         let is_same =
             crate::blocked_thread::observe(self.pid, tid) == BlockedThread::Sleeps(sleep.clone());
-        is_same.then_some(Copied {
+        let copied = Copied {
             registers: sleep.registers,
             stack,
             stopped: Default::default(),
-        })
+        };
+        is_same.then_some((copied, runs))
     }
 
     /// A thread's path to the MPI call that it is in, if it is in one and stays there.
@@ -271,7 +350,9 @@ impl<'a> Rank<'a> {
         let entered = status.entered.load(Ordering::Acquire);
         let registers = noted(self.memory, self.files, status)?;
         let memory = self.memory;
-        let walked = self.follow(Way::Unstopped(why), registers, true, |at| memory.word(at));
+        let runs = self.calls_of(tid).read(memory);
+        let way = Way::Unstopped(why);
+        let walked = self.follow(way, registers, true, runs, |at| memory.word(at));
         let is_inside = status.inside.load(Ordering::Acquire) == inside::MPI;
         let is_same = is_inside && status.entered.load(Ordering::Acquire) == entered;
         is_same.then_some(walked)
@@ -284,8 +365,8 @@ impl<'a> Rank<'a> {
         own.find(|status| status.tid.load(Ordering::Acquire) == tid.as_raw_nonzero().get() as u32)
     }
 
-    fn path(&mut self, way: Way, copied: &Copied) -> UnwoundThread {
-        let mut walked = self.follow(way, copied.registers, false, |at| copied.word(at));
+    fn path(&mut self, way: Way, copied: &Copied, runs: Runs) -> UnwoundThread {
+        let mut walked = self.follow(way, copied.registers, false, runs, |at| copied.word(at));
         walked.stop_ns = u64::try_from(copied.stopped.as_nanos()).unwrap_or(u64::MAX);
         walked
     }
@@ -295,6 +376,7 @@ impl<'a> Rank<'a> {
         way: Way,
         from: Registers,
         is_return: bool,
+        runs: Runs,
         read: impl FnMut(u64) -> Option<u64>,
     ) -> UnwoundThread {
         let mut path: Vec<At<'a>> = Vec::new();
@@ -309,51 +391,38 @@ impl<'a> Rank<'a> {
         let mut walked = UnwoundThread {
             way,
             is_whole,
+            no_python: self.no_python(&path, &runs),
             ..UnwoundThread::unknown(UnstoppedReason::Ended)
         };
-
-        // Of a deep path both ends are kept: where the thread is, and how it came there from
-        // `main`.
-        let is_deep = path.len() > DEPTH_MAX;
-        let inner = DEPTH_MAX / 4;
-        let outer = path.len().saturating_sub(DEPTH_MAX - 1 - inner);
-        for (at, step) in path.iter().enumerate() {
-            if is_deep && at == inner {
-                walked.path.push(Step::LeftOut);
-            }
-            if !is_deep || at < inner || at >= outer {
-                let step = self.step(&mut walked.modules, *step);
-                walked.path.push(step);
-            }
-        }
+        let interpreter = self.python.interpreter();
+        let own = Own {
+            is_own: &|path| self.python.owns(path),
+            eval_loop: interpreter.map_or(&(0..0), |one| one.eval_loop()),
+        };
+        let native = Native {
+            path: &path,
+            is_whole,
+        };
+        let parts = merged(native, &runs.unwrap_or_default(), &own);
+        let mut steps = steps::Steps {
+            frames: &self.frames,
+            interpreter,
+            codes: &mut self.codes,
+        };
+        steps.add(&parts, &mut walked);
         walked
     }
 
-    /// A frame as it travels.
-    fn step(&self, modules: &mut Vec<Module>, at: At<'a>) -> Step {
-        let place = at.path.and_then(|path| self.frames.place(path));
-        let Some((place, bias)) = place.and_then(|place| Some((place, place.bias?))) else {
-            return Step::Nowhere;
+    /// Why the Python functions of a path through an interpreter are not told.
+    fn no_python(&self, path: &[At<'_>], runs: &Runs) -> Option<NoPython> {
+        let through = || {
+            let mut files = path.iter().filter_map(|at| at.path);
+            files.any(|path| self.python.owns(path))
         };
-        let known = modules.iter().position(|module| module.path == place.path);
-        let fits = place.path.len() <= PATH_BYTES_MAX && modules.len() < MODULES_MAX;
-        let module = match known {
-            Some(module) => module,
-            None if fits => {
-                let mut build_id = place.build_id.clone();
-                build_id.truncate(BUILD_ID_BYTES_MAX);
-                modules.push(Module {
-                    path: place.path.to_owned(),
-                    build_id,
-                });
-                modules.len() - 1
-            }
-            None => return Step::Nowhere,
-        };
-        Step::Code {
-            // Below `MODULES_MAX`.
-            module: module as u8,
-            offset: at.address.wrapping_sub(bias),
+        match self.python {
+            Python::Unread { why, .. } if through() => Some(*why),
+            Python::Read(_) if runs.is_none() && through() => Some(NoPython::Unreadable),
+            _ => None,
         }
     }
 }

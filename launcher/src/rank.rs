@@ -5,5 +5,6 @@ pub mod fd_handover;
 mod inspection;
 pub mod pause;
 pub mod place_socket;
+pub mod salvager;
 pub mod shared_memory;
 pub mod supervisor;

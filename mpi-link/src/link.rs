@@ -88,8 +88,8 @@ impl Link {
         self.tools.roll_call(own)
     }
 
-    /// The MPI library's own line about itself.
-    pub fn library(&self) -> String {
+    /// The MPI library's own line about itself, which it says before it is initialised as well.
+    pub fn library() -> String {
         ffi::library_version()
     }
 

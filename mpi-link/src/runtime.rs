@@ -15,7 +15,7 @@ use crate::exit::hold_pmi_open;
 use crate::idle::{Idle, Pace, REST_LONGEST};
 use crate::panics::PanicGuard;
 use crate::seats::{Loopback, Seat, Seating};
-use crate::{Link, LinkError, Transport};
+use crate::{Link, LinkError, Nowhere, Transport};
 use invivo_proto::ids::WorldRank;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::sync::Arc;
@@ -229,6 +229,13 @@ pub fn run<R: Role, S: Seating>(
     drop(roles);
     leave(link, exit, flush_max.unwrap_or_default(), end_asked)?;
     Ok(exit)
+}
+
+/// Runs the roles of a process that is in no job, to their end: they speak to each other alone, and
+/// nobody asks them to end.
+pub fn run_apart<R: Role, S: Seating>(mut roles: Roles<R, S>) -> Exit {
+    let Ok(exit) = turn_until_exit(&mut Nowhere, &mut roles, &AtomicBool::new(false));
+    exit
 }
 
 /// Turns until the roles have an exit.

@@ -74,11 +74,19 @@ fn the_longest_messages_of_a_supervisor_fit() {
         module: 0,
         offset: 0,
     };
+    let each = local::PYTHON_BYTES_MAX / stacks::DEPTH_MAX;
+    let function = local::PythonFunction {
+        name: "f".repeat(each / 2),
+        file: "p".repeat(each / 2),
+        line: u32::MAX,
+    };
     let walked = local::FromSupervisor::Unwound {
         unwinding: 0,
         thread: local::UnwoundThread {
             modules: vec![module.clone(); local::MODULES_MAX],
             path: vec![step; stacks::DEPTH_MAX],
+            // The shortest names are the most functions.
+            python: vec![function; stacks::DEPTH_MAX],
             ..samples::stacks::walked()
         },
         rest: 0,

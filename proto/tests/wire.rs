@@ -208,6 +208,7 @@ fn limits_are_the_sources() {
         ("local::OFFSETS_MAX", local::OFFSETS_MAX as i64),
         ("local::INLINED_MAX", local::INLINED_MAX as i64),
         ("local::THREADS_MAX", local::THREADS_MAX as i64),
+        ("local::PYTHON_BYTES_MAX", local::PYTHON_BYTES_MAX as i64),
         ("fault::STEPS_MAX", fault::STEPS_MAX as i64),
         ("fault::FAULTS_MAX", fault::FAULTS_MAX as i64),
         ("tree::FAILURES_MAX", tree::FAILURES_MAX as i64),

@@ -4,7 +4,9 @@
 use crate::analyses;
 use crate::efficiency::{self, RankTime};
 use crate::recording;
-use crate::rows::{EndedRow, FaultRow, MatrixRows, Row, Start, WaitingRow, ns, seconds};
+use crate::rows::{
+    EndedRow, FaultRow, MatrixRows, Row, Start, ToolEndedRow, WaitingRow, ns, seconds,
+};
 use crate::timeline_pages::EndContext;
 use invivo_grpc::convert;
 use invivo_grpc::v1;
@@ -39,6 +41,9 @@ pub struct Report {
     /// Ranks that ended like these, for which there is no room: the last ones.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub ended_left_out: u64,
+    /// How the tool process ended, where it did before the job: all this is what it has left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_process_ended: Option<ToolEndedRow>,
     /// The signal by which the job was asked to end, where it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_to_end_by: Option<i32>,
@@ -103,6 +108,7 @@ impl Report {
             matrix: MatrixRows::from(&result.matrix),
             ended: ended.collect(),
             ended_left_out: result.ended_left_out.into(),
+            tool_process_ended: saved.tool_ended.map(ToolEndedRow::from),
             asked_to_end_by: saved.asked_by,
             waiting: waiting.collect(),
             analyses: convert::analyses::all(&saved.analyses),
@@ -132,7 +138,8 @@ impl Report {
     /// The efficiencies from these times; nothing where a rank ended early, because it has computed
     /// for a time that the report does not have.
     pub(crate) fn efficiency_of_ranks(&self) -> Option<v1::Efficiency> {
-        let is_cut_short = !self.ended.is_empty() || self.shut_down;
+        let is_cut_short =
+            !self.ended.is_empty() || self.shut_down || self.tool_process_ended.is_some();
         let times = self.rank_times().filter(|_| !is_cut_short)?;
         efficiency::of(&times, recording::span_ns(&self.status()))
     }

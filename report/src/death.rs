@@ -1,6 +1,6 @@
 //! Sentences about a rank's death: how, in which call, and which ranks were waiting for it.
 
-use crate::rows::{EndedRow, WaitingRow, ns};
+use crate::rows::{EndedRow, ToolEndedRow, WaitingRow, ns};
 use crate::units::{count, duration};
 
 /// Waiting ranks that a sentence names.
@@ -38,6 +38,19 @@ pub fn asked(by_signal: Option<i32>) -> Option<String> {
         "the job was asked to end by signal {signal}{}",
         signal_name(signal)
     ))
+}
+
+/// What a result is of which the tool process ended so.
+pub fn tool_process(ended: &ToolEndedRow) -> String {
+    let how = match (ended.signal, ended.code) {
+        (Some(signal), _) => format!("was killed by signal {signal}{}", signal_name(signal)),
+        (None, Some(code)) => format!("left with exit code {code}"),
+        (None, None) => "ended".to_owned(),
+    };
+    format!(
+        "the tool process {how}: what it held is lost, and this is what lay in the shared memory \
+         of its ranks then"
+    )
 }
 
 /// The ranks that were waiting for the first that ended: "ranks 0 and 3 were waiting for rank 2,

@@ -7,7 +7,7 @@ use invivo_proto::control::fault::FAULTS_MAX;
 
 /// How files begin that hold no code of the program: of the system, of languages, of MPI and what
 /// it loads. A fault in one of these is mostly the caller's.
-const RUNTIMES: [&str; 26] = [
+const RUNTIMES: [&str; 32] = [
     "ld-linux",
     "ld-2",
     "libc.",
@@ -34,6 +34,13 @@ const RUNTIMES: [&str; 26] = [
     "libpmi",
     "[vdso]",
     "libevent",
+    // Python's: the interpreter, what calls C for it, and mpi4py.
+    "libpython",
+    "python3",
+    "libffi",
+    "_ctypes.",
+    "ctypes/",
+    "MPI.",
 ];
 /// Functions outside `main`.
 const START_UP: [&str; 5] = [
@@ -149,6 +156,9 @@ pub fn paths(ended: &[EndedRow]) -> String {
         if !fault.whole {
             text.push_str("  callers that are not known\n");
         }
+        if let Some(why) = &fault.without_python {
+            text.push_str(&format!("  Python's functions are not told: {why}\n"));
+        }
         shown_paths.push((rank, fault));
     }
     text + &left_out::paths(known.len(), PATHS_MAX, is_cut)
@@ -177,6 +187,7 @@ mod tests {
             path,
             whole: true,
             missing: None,
+            without_python: None,
         }
     }
 
@@ -215,6 +226,26 @@ mod tests {
             place(&ended(9, None, &own)),
             ", after signal 11 (SIGSEGV) in solve at solver.c:42"
         );
+    }
+
+    #[test]
+    fn the_python_function_is_named_not_what_calls_c_for_it() {
+        let path = vec![
+            step("libc.so.6", "memcpy", ""),
+            step("libffi.so.8", "", "+0x1"),
+            step("_ctypes.cpython-311-x86_64-linux-gnu.so", "", "+0x2"),
+            step("solve.py", "solve", "solve.py:12"),
+        ];
+        let mut fault = fault(Some(11), path);
+        fault.without_python = Some("the reason".to_owned());
+        let ended = ended(11, None, &fault);
+        assert_eq!(
+            place(&ended),
+            ", in memcpy in libc.so.6, called from solve at solve.py:12"
+        );
+        let text = paths(&[ended]);
+        assert!(text.contains("  solve at solve.py:12\n"), "{text}");
+        assert!(text.contains("are not told: the reason\n"), "{text}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use invivo_grpc::convert;
 use invivo_grpc::v1;
 use invivo_proto::control::fault::{Fault, FaultStep};
 use invivo_proto::control::results::{Matrix, Traffic};
-use invivo_proto::control::stacks::{Frame, UnstoppedReason};
+use invivo_proto::control::stacks::{Frame, NoPython, UnstoppedReason};
 use invivo_proto::control::tree::{Ended, RankEnded};
 use invivo_proto::ids::RegionId;
 use serde::{Deserialize, Serialize};
@@ -231,6 +231,26 @@ impl From<&RankEnded> for EndedRow {
     }
 }
 
+/// How a tool process ended that the job has outlived.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+pub struct ToolEndedRow {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+}
+
+impl From<Ended> for ToolEndedRow {
+    fn from(ended: Ended) -> ToolEndedRow {
+        let (code, signal) = match ended {
+            Ended::Code(code) => (Some(code), None),
+            Ended::Signal(signal) => (None, Some(signal)),
+        };
+        ToolEndedRow { code, signal }
+    }
+}
+
 /// A signal that a thread has met, or `MPI_Abort`, and where the thread was.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
@@ -250,6 +270,9 @@ pub struct FaultRow {
     pub whole: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
+    /// Why functions of the interpreter stand for those of Python.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub without_python: Option<String>,
 }
 
 /// A function on a call path.
@@ -278,6 +301,7 @@ impl From<&Fault> for FaultRow {
             path: fault.path.iter().map(StepRow::from).collect(),
             whole: fault.is_whole,
             missing: fault.missing.map(reason),
+            without_python: fault.no_python.map(without_python),
         }
     }
 }
@@ -285,7 +309,9 @@ impl From<&Fault> for FaultRow {
 impl From<&FaultStep> for StepRow {
     fn from(step: &FaultStep) -> StepRow {
         let names = match &step.frame {
-            Frame::Function { module, name } => Some((module.clone(), name.clone())),
+            Frame::Function { module, name } | Frame::Python { file: module, name } => {
+                Some((module.clone(), name.clone()))
+            }
             Frame::LeftOut | Frame::Lost => None,
         };
         let left_out = names.is_none();
@@ -296,6 +322,19 @@ impl From<&FaultStep> for StepRow {
             line: step.line.clone(),
             left_out,
         }
+    }
+}
+
+fn without_python(why: NoPython) -> String {
+    match why {
+        NoPython::Version { major, minor } => {
+            format!("where Python {major}.{minor} keeps them is not known")
+        }
+        NoPython::FreeThreaded => {
+            "an interpreter without a global lock keeps them otherwise".into()
+        }
+        NoPython::NoRuntime => "the interpreter's file does not say where its tables are".into(),
+        NoPython::Unreadable => "what stands in the interpreter's tables makes no sense".into(),
     }
 }
 

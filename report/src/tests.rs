@@ -304,6 +304,19 @@ fn a_job_that_recorded_nothing_has_a_report() {
 
 /// Who was waiting and where the timeline is stand in all of them.
 #[test]
+fn a_report_of_what_a_dead_process_left_says_so() {
+    let saved = EndContext {
+        tool_ended: Some(Ended::Signal(9)),
+        ..EndContext::default()
+    };
+    let line = one_line(&sample(), &saved);
+    let words = "; the tool process was killed by signal 9 (SIGKILL): what it held is lost, and \
+                 this is what lay in the shared memory of its ranks then";
+    assert!(line.contains(words), "{line}");
+    assert!(!one_line(&sample(), &EndContext::default()).contains("tool process was"));
+}
+
+#[test]
 fn waiting_ranks_and_timeline_stand_in_every_form() {
     let mut report = sample();
     report.ended = vec![RankEnded {
@@ -316,6 +329,7 @@ fn waiting_ranks_and_timeline_stand_in_every_form() {
         analyses: AnalysesStatus::default(),
         start: None,
         asked_by: Some(15),
+        tool_ended: None,
         waiters: vec![invivo_archive::waiters::Waiter {
             rank: 0,
             function: "MPI_Wait".into(),

@@ -172,6 +172,9 @@ pub(crate) fn summary(report: &Report) -> String {
     if let Some(asked) = death::asked(report.asked_to_end_by) {
         line.push_str(&format!("; {asked}"));
     }
+    if let Some(ended) = &report.tool_process_ended {
+        line.push_str(&format!("; {}", death::tool_process(ended)));
+    }
     if let Some(first) = report.ended.first() {
         let sentence = death::sentence(first) + &fault::place(first);
         line.push_str(&format!("; {sentence}"));

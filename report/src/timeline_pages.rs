@@ -8,6 +8,7 @@ use invivo_archive::waiters::Waiter;
 use invivo_grpc::v1;
 use invivo_proto::control::analyses::AnalysesStatus;
 use invivo_proto::control::fault::RankFaulted;
+use invivo_proto::control::tree::Ended;
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::PathBuf;
@@ -125,6 +126,8 @@ pub struct EndContext {
     pub faults: Vec<RankFaulted>,
     /// The signal by which the job was asked to end, where it was before anything else happened.
     pub asked_by: Option<i32>,
+    /// How the tool process ended, where it did before the job: the result is what it has left.
+    pub tool_ended: Option<Ended>,
     /// Who waited for it, the longest first.
     pub waiters: Vec<Waiter>,
     /// Where time ended, in job time.

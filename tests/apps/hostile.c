@@ -5,12 +5,16 @@
  * bytes (up to 8) and a value. It writes them, leaves LOG_DIR/1.poked.K, waits in MPI_Recv in the
  * function `endless`, and puts back what was there before once rank 0 has sent. Rank 0 computes
  * without MPI until LOG_DIR/unpoke.K appears, and both end where LOG_DIR/stop does. A line
- * `flood` sends messages to the supervisor instead, `hole OFFSET BYTES` punches a hole, and `loop`
+ * `flood` sends messages to the supervisor instead, `hole OFFSET BYTES` and `punch OFFSET BYTES`
+ * punch a hole, by the mapping and by the supervisor's own descriptor, `cut` tries to make the
+ * memory shorter and longer, `hoard` takes memory until the process is killed for that, and `loop`
  * waits in a function whose call frame information never ends. */
 #define _GNU_SOURCE
 #include "counting.h"
 #include "flag_file.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdint.h>
@@ -92,6 +96,66 @@ static void hole(long offset, long bytes)
         perror("madvise");
 }
 
+/* The memory as its supervisor has it open, who is this process' parent and the same user. */
+static int shared_file(void)
+{
+    char folder[64], path[512], to[512];
+    int file = -1;
+    snprintf(folder, sizeof folder, "/proc/%d/fd", getppid());
+    DIR *open_files = opendir(folder);
+    struct dirent *entry;
+    while (open_files && file < 0 && (entry = readdir(open_files))) {
+        snprintf(path, sizeof path, "%s/%.255s", folder, entry->d_name);
+        ssize_t length = readlink(path, to, sizeof to - 1);
+        to[length > 0 ? length : 0] = 0;
+        if (strstr(to, "memfd:invivo"))
+            file = open(path, O_RDWR);
+    }
+    if (open_files)
+        closedir(open_files);
+    if (file < 0) {
+        perror("the shared memory");
+        exit(70);
+    }
+    return file;
+}
+
+static void punch(long offset, long bytes)
+{
+    int file = shared_file();
+    if (fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, bytes)) {
+        perror("fallocate");
+        exit(70);
+    }
+    close(file);
+}
+
+/* Whoever touches what is behind the end of a memory is killed: nobody may move the end. */
+static void cut(void)
+{
+    int file = shared_file();
+    struct stat about;
+    if (fstat(file, &about))
+        exit(70);
+    off_t lengths[] = {0, 4096, about.st_size / 2, 2 * about.st_size};
+    for (int i = 0; i < 4; i++)
+        if (!ftruncate(file, lengths[i]) || errno != EPERM)
+            exit(71);
+    close(file);
+}
+
+/* A limit of memory is to be in force. */
+static void hoard(void)
+{
+    enum { PIECE = 1 << 20 };
+    static char *volatile newest;
+    for (;;) {
+        newest = malloc(PIECE);
+        if (newest)
+            memset(newest, 1, PIECE);
+    }
+}
+
 static int receive(void)
 {
     int told = STOP;
@@ -138,6 +202,12 @@ int main(int argc, char **argv)
                 flood();
             else if (!strncmp(line, "loop", 4))
                 loops = 1;
+            else if (!strncmp(line, "cut", 3))
+                cut();
+            else if (!strncmp(line, "hoard", 5))
+                hoard();
+            else if (sscanf(line, "punch %lu %lu", &offset, &bytes) == 2)
+                punch((long)offset, (long)bytes);
             else if (sscanf(line, "hole %lu %lu", &offset, &bytes) == 2)
                 hole((long)offset, (long)bytes);
             else if (sscanf(line, "%lu %lu %lu", &offset, &bytes, &value) == 3)

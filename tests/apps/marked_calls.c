@@ -1,6 +1,7 @@
 /* Works in rounds, and marks its MPI calls in a mapped file, which outlives the process.
  *
- * Every value is checked. `marked_calls [ROUNDS]`
+ * Every value is checked. `marked_calls [ROUNDS [PROBES]]`; each round asks PROBES times in a row
+ * whether there is a message with a tag that none has.
  *
  * LOG_DIR/PID.marks holds 64-bit numbers: the rank (-1 before it is known), then for each function
  * of the first enum, in its order, the calls that began and those that ended. Each rank leaves
@@ -14,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { INIT, SEND, RECV, ISEND, IRECV, WAITALL, ALLREDUCE, BARRIER, FINALIZE, FUNCTIONS };
-enum { WORDS = 16 };
+enum { INIT, SEND, RECV, ISEND, IRECV, WAITALL, ALLREDUCE, BARRIER, FINALIZE, IPROBE, FUNCTIONS };
+enum { WORDS = 16, NO_TAG = 32767 };
 
 static struct marks {
     volatile int64_t rank;
@@ -68,6 +69,7 @@ static void rest(long us)
 int main(int argc, char **argv)
 {
     int rank, size, wrong = 0, rounds = argc > 1 ? atoi(argv[1]) : 100;
+    int probes = argc > 2 ? atoi(argv[2]) : 0;
     make_marks();
     MARKED(INIT, MPI_Init(&argc, &argv));
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -76,7 +78,12 @@ int main(int argc, char **argv)
     leave("%ld.begun", rank);
     int left = (rank + size - 1) % size, right = (rank + 1) % size;
     for (int round = 0; round < rounds; round++) {
-        int out[WORDS], in[WORDS], sum = 0;
+        int out[WORDS], in[WORDS], sum = 0, found;
+        for (int probe = 0; probe < probes; probe++) {
+            MARKED(IPROBE,
+                   MPI_Iprobe(left, NO_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE));
+            wrong += found;
+        }
         MPI_Request requests[2];
         for (int k = 0; k < WORDS; k++)
             out[k] = rank * 7 + round + k;

@@ -238,6 +238,19 @@ impl Intake {
         read.and(self.follow(sink))
     }
 
+    /// The packets before this one never come: goes on with it, if it is not taken already.
+    pub fn skip_to(&mut self, sequence: u64) {
+        if sequence <= self.next {
+            return;
+        }
+        self.counts.lost += sequence - self.next;
+        if let Some(tap) = &mut self.tap {
+            tap.close(self.next);
+        }
+        self.next = sequence;
+        self.current = Current::default();
+    }
+
     /// The packet wanted next never comes: goes on with the one that waits first, or with the next
     /// number.
     ///

@@ -149,11 +149,21 @@ impl Memory {
 
     /// Slot `index`, if a packet is in it.
     pub fn slot(&self, index: usize) -> Option<Slot> {
+        self.packet(index, |owner| owner != invivo_proto::shm::owner::FREE)
+    }
+
+    /// The packet that is in slot `index`, or was in it last: a free slot keeps it until the next
+    /// one is opened there.
+    pub fn last_packet(&self, index: usize) -> Option<Slot> {
+        self.packet(index, |_| true)
+    }
+
+    fn packet(&self, index: usize, is_wanted: impl FnOnce(u32) -> bool) -> Option<Slot> {
         let slot = self.region.slot(index)?;
         // The number first: if it is the same after all else was read, all else belongs to it.
         let sequence = slot.sequence.load(Ordering::Acquire).checked_sub(1)?;
         let owner = slot.owner.load(Ordering::Acquire);
-        if owner == invivo_proto::shm::owner::FREE {
+        if !is_wanted(owner) {
             return None;
         }
         let location = u16::try_from(slot.location.load(Ordering::Relaxed)).ok()?;
@@ -218,12 +228,23 @@ impl Memory {
     /// Takes what the definition channel holds: whole entries, lengths included. Nothing when the
     /// writer's place makes no sense; the channel then begins anew behind it.
     pub fn definitions(&self, out: &mut Vec<u8>) -> Option<()> {
+        self.definitions_behind(self.page().ring.tail.load(Ordering::Relaxed), out)
+    }
+
+    /// The same with those that were taken before, if none of them has been overwritten: where an
+    /// entry begins is not known otherwise.
+    pub fn all_definitions(&self, out: &mut Vec<u8>) -> Option<()> {
+        let ring = &self.page().ring;
+        match ring.head.load(Ordering::Acquire) <= RING_BYTES as u64 {
+            true => self.definitions_behind(0, out),
+            false => self.definitions(out),
+        }
+    }
+
+    fn definitions_behind(&self, tail: u64, out: &mut Vec<u8>) -> Option<()> {
         out.clear();
         let ring = &self.page().ring;
-        let (head, tail) = (
-            ring.head.load(Ordering::Acquire),
-            ring.tail.load(Ordering::Relaxed),
-        );
+        let head = ring.head.load(Ordering::Acquire);
         let length = usize::try_from(head.wrapping_sub(tail))
             .ok()
             .filter(|&length| length <= RING_BYTES);

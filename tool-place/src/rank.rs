@@ -6,9 +6,12 @@
 mod buffer_reuse;
 mod buffers;
 mod frequency;
+mod leavings;
 mod ledger_report;
 mod open_calls;
+mod salvage;
 pub mod timeline;
+mod trouble;
 
 use crate::analyses::Analyses;
 use crate::cuts::Cuts;
@@ -21,8 +24,8 @@ use crate::store::Budget;
 use crate::tap::Taps;
 use invivo_proto::ids::{LocationId, Rank};
 use invivo_proto::packet::Header;
-use invivo_proto::record::RecordError;
 use invivo_proto::shm::{LOCATIONS_MAX, PACKETS_DEFAULT, owner};
+use leavings::Leavings;
 use std::sync::atomic::Ordering;
 
 /// A packet that others have overtaken counts as lost after this time. Its transfer may make no
@@ -70,6 +73,8 @@ pub struct RankRecords {
     packets_refused: u64,
     bytes: Vec<u8>,
     is_lost: bool,
+    /// What a place that died has left is taken, and nothing else.
+    leavings: Option<Leavings>,
 }
 
 impl RankRecords {
@@ -83,6 +88,7 @@ impl RankRecords {
             packets_refused: 0,
             bytes: Vec::new(),
             is_lost: false,
+            leavings: None,
         }
     }
 
@@ -179,7 +185,11 @@ impl RankRecords {
             return false;
         };
         let rank = self.rank;
-        if memory.definitions(&mut self.bytes).is_none() {
+        let read = match &mut self.leavings {
+            Some(leavings) => leavings.definitions(memory, &mut self.bytes),
+            None => memory.definitions(&mut self.bytes),
+        };
+        if read.is_none() {
             feed.notes.add(Trouble::Definition, || {
                 format!("rank {rank}: its definition channel is broken")
             });
@@ -217,7 +227,10 @@ impl RankRecords {
             return false;
         };
         self.left_packets = memory.page().left_packets.load(Ordering::Acquire);
-        let mut slots: Vec<Slot> = slots(memory).collect();
+        let mut slots: Vec<Slot> = match self.leavings {
+            Some(_) => leavings::slots(memory).collect(),
+            None => slots(memory).collect(),
+        };
         // In order, as a location takes only the packet that it wants next.
         slots.sort_unstable_by_key(|slot| (slot.location, slot.sequence));
         // Behind the slots' snapshot: whatever these records refer to is in the ring by now.
@@ -230,7 +243,10 @@ impl RankRecords {
         for slot in &slots {
             took |= self.peek_slot(slot, now_ticks, eagerness, feed);
         }
-        self.give_up_missing(now_ns, &slots, eagerness, feed);
+        match self.leavings {
+            Some(_) => self.salvaged(&slots, took),
+            None => self.give_up_missing(now_ns, &slots, eagerness, feed),
+        }
         took
     }
 
@@ -251,6 +267,9 @@ impl RankRecords {
             return false;
         };
         let location = &mut self.locations[thread];
+        if self.leavings.is_some() {
+            location.intake.skip_to(slot.sequence);
+        }
 
         let (next, at) = location.intake.wants();
         // Left for us, but its records are taken already or were given up: only the slot is wanted
@@ -366,34 +385,14 @@ impl RankRecords {
         }
     }
 
-    /// Reports new losses before `at` (ticks) to the matching of messages.
-    fn notice_losses(&mut self, thread: usize, at: u64, feed: &mut Feed) {
-        let page = self.memory.as_ref().map(Memory::page);
-        let status = page.and_then(|page| page.status.get(thread));
-        let location = &mut self.locations[thread];
-        let counts = location.intake.counts();
-        let dropped: u64 = match status {
-            Some(status) => status
-                .dropped
-                .iter()
-                .map(|dropped| dropped.load(Ordering::Relaxed))
-                .sum(),
-            None => location.losses.dropped.iter().sum(),
-        };
-        // Matching sends with receives by their order is wrong across a gap, so it has to know of
-        // each.
-        let lost = dropped + counts.lost + counts.unreadable;
-        if lost > location.lost_known {
-            location.lost_known = lost;
-            feed.analyses.lost(self.rank, at);
-        }
-    }
-
     /// Whether everything that the rank, which has ended, recorded is taken.
     pub fn is_taken(&self) -> bool {
         let Some(memory) = &self.memory else {
             return true;
         };
+        if let Some(leavings) = &self.leavings {
+            return leavings.are_taken();
+        }
         let ring = &memory.page().ring;
         if ring.head.load(Ordering::Acquire) != ring.tail.load(Ordering::Relaxed) {
             return false;
@@ -453,25 +452,6 @@ impl RankRecords {
                 });
             }
             self.locations.push(location);
-        }
-    }
-
-    fn tell_lost(&self, thread: usize, packet: u64, feed: &mut Feed) {
-        let rank = self.rank;
-        feed.notes.add(Trouble::LostPacket, || {
-            format!(
-                "rank {rank}, thread {thread}: packet {packet} never came; its records count as \
-                 dropped"
-            )
-        });
-    }
-
-    fn tell(&self, read: Result<(), RecordError>, feed: &mut Feed) {
-        if let Err(error) = read {
-            let rank = self.rank;
-            feed.notes.add(Trouble::Record, || {
-                format!("rank {rank}: {error}; the rest of the packet is dropped")
-            });
         }
     }
 }

@@ -24,6 +24,14 @@ pub struct PlaceArgs {
     hooks: Hooks,
 }
 
+impl PlaceArgs {
+    /// The socket of place `me`.
+    fn socket(&self, me: WorldRank) -> Result<PathBuf, StartError> {
+        let directory = self.runtime_dir.as_ref().ok_or(StartError::NoDirectory)?;
+        Ok(directory.join(format!("place-{me}.sock")))
+    }
+}
+
 /// Why there is no tool place.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -36,6 +44,14 @@ pub enum StartError {
     /// MPI refuses.
     #[error(transparent)]
     Link(#[from] LinkError),
+    /// The kernel refuses the socket, without which nothing comes to a place that has no MPI.
+    #[error("cannot listen at {path}: {why}")]
+    Socket {
+        /// Where.
+        path: String,
+        /// Why not.
+        why: rustix::io::Errno,
+    },
 }
 
 /// Listens for the supervisors of the ranks of place `me`, welcomes these, and makes its role.
@@ -50,8 +66,7 @@ pub fn place(
 ) -> Result<PlaceRole, StartError> {
     let parent = layout.parent(me).ok_or(StartError::NoPlace(me))?;
     let ranks = layout.ranks_at(me).ok_or(StartError::NoPlace(me))?;
-    let directory = args.runtime_dir.ok_or(StartError::NoDirectory)?;
-    let path = directory.join(format!("place-{me}.sock"));
+    let path = args.socket(me)?;
     // A place without its socket still takes packets over MPI: less is observed, nothing fails.
     let supervisors = match Supervisors::listen(&path, ranks) {
         Ok(supervisors) => Some(supervisors),
@@ -82,6 +97,25 @@ pub fn place(
     place.read_time_by(now);
     #[cfg(feature = "test-hooks")]
     args.hooks.install(&mut place);
+    Ok(PlaceRole::new(place, parent, now))
+}
+
+/// Listens where a place was that has died, for the supervisors of its ranks, and makes the role
+/// that takes what it left.
+///
+/// # Errors
+/// When there is no such place, or no socket.
+pub fn salvage(layout: Layout, me: WorldRank, args: PlaceArgs) -> Result<PlaceRole, StartError> {
+    let parent = layout.parent(me).ok_or(StartError::NoPlace(me))?;
+    let ranks = layout.ranks_at(me).ok_or(StartError::NoPlace(me))?;
+    let path = args.socket(me)?;
+    let supervisors = Supervisors::listen(&path, ranks).map_err(|why| StartError::Socket {
+        path: path.display().to_string(),
+        why,
+    })?;
+    let place = Place::new(layout, me, Some(supervisors), NodeClock::start(), now());
+    let mut place = place.ok_or(StartError::NoPlace(me))?.salvaging();
+    place.read_time_by(now);
     Ok(PlaceRole::new(place, parent, now))
 }
 

@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 mod any_role;
+mod salvage;
+mod seats;
 
 use any_role::AnyRole;
 use clap::Parser;
@@ -9,11 +11,11 @@ use invivo_analysis_node::report::Report;
 use invivo_analysis_node::start::{self as node, RootArgs};
 use invivo_mpi_link::panics::{PanicGuard, report_panics};
 use invivo_mpi_link::runtime::{self, Exit, Member, Roles};
-use invivo_mpi_link::seats::Seating;
 use invivo_mpi_link::{Link, signals};
 use invivo_proto::ids::WorldRank;
 use invivo_tbon::layout::{Layout, NodeCount, Plan, RanksError, Role};
 use invivo_tool_place::start::{self as place, PlaceArgs};
+use seats::Seats;
 #[cfg(feature = "test-hooks")]
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -27,6 +29,10 @@ struct Args {
     /// processes find that among themselves, which processes are on this node: `found:node,16:0,1`.
     #[arg(long)]
     layout: Plan,
+    /// Take what the tool process that died in the root's place has left in the shared memory of
+    /// its ranks, without MPI.
+    #[arg(long)]
+    salvage: bool,
     /// A role panics when a file of its name (`place`, `node`, `root`) appears in this directory;
     /// for tests.
     #[cfg(feature = "test-hooks")]
@@ -55,6 +61,10 @@ fn run(args: Args) -> Result<ExitCode, Failure> {
     let end_asked = signals::end_asked()?;
     // Before MPI starts: it opens descriptors, and one of them could get this number.
     let report = args.root.report()?;
+    if args.salvage {
+        salvage::run(&args.layout, args.place, args.root, report)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut link = Link::start()?;
     let me = link.rank();
     let layout = layout(&link, args.layout)?;
@@ -156,7 +166,7 @@ impl Parts<'_> {
             }
             Role::Root | Role::Application(_) => {
                 let (args, report) = self.root.take().ok_or("the root needs --report-fd")?;
-                let root = node::root(self.link, &self.layout, args, report);
+                let root = node::root(&self.layout, args, report);
                 AnyRole::Root(Box::new(root.ok_or_else(nothing)?))
             }
         };
@@ -181,19 +191,6 @@ impl Parts<'_> {
     #[cfg(not(feature = "test-hooks"))]
     fn guard(&self, who: String, _: &str) -> PanicGuard {
         PanicGuard::of(who)
-    }
-}
-
-/// The layout says who sits where.
-struct Seats(Layout);
-
-impl Seating for Seats {
-    fn process_of(&self, address: WorldRank) -> Option<WorldRank> {
-        self.0.process_of(address)
-    }
-
-    fn address(&self, process: WorldRank, layer: u32) -> Option<WorldRank> {
-        self.0.address(process, layer)
     }
 }
 

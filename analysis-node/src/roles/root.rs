@@ -39,6 +39,13 @@ impl RootRole {
         }
     }
 
+    /// The same, which makes its report of what a dead tool process has left.
+    #[must_use]
+    pub fn salvaging(mut self) -> RootRole {
+        self.server.salvage(monotonic_ns());
+        self
+    }
+
     /// The same, which says how much processor time its process takes, or leaves that to another
     /// role of the process.
     pub fn counting_cpu(mut self, counts_cpu: bool) -> RootRole {

@@ -6,10 +6,15 @@ use invivo_proto::control::fault::{FAULTS_MAX, RankFaulted};
 use invivo_proto::control::link::{Answer, Final, JobDescription};
 use invivo_proto::control::results::{Coverage, FunctionTable, JobStatus, Matrix};
 use invivo_proto::control::tree::{Query, RankEnded};
+use invivo_proto::ids::WorldRank;
+use invivo_proto::rank_set::RankSet;
+use std::collections::BTreeMap;
 
 /// Deaths that the result names. A report shows the first few; more than so many die together of
 /// one cause.
 pub const ENDED_MAX: usize = 1024;
+/// Tool processes that did not answer and are named with their ranks.
+const SILENT_MAX: usize = 4;
 /// Rows by rank in the result: all of them up to some hundred ranks, the worst ones of more.
 pub const LAST_RANK_ROWS: u32 = 4096;
 /// Side of the matrix in the result: exact up to so many ranks, and readable as a picture beyond.
@@ -36,6 +41,8 @@ pub(super) struct FinalResult {
     result: Final,
     analyses: AnalysesStatus,
     faults: Vec<RankFaulted>,
+    /// Tool processes that did not answer the last queries, with the ranks that report to each.
+    silent: BTreeMap<WorldRank, RankSet>,
     /// The table of the last queries is in it.
     has_table: bool,
     unanswered: usize,
@@ -57,6 +64,7 @@ impl FinalResult {
             },
             analyses: AnalysesStatus::default(),
             faults: Vec::new(),
+            silent: BTreeMap::new(),
             has_table: false,
             unanswered: 0,
         }
@@ -76,6 +84,12 @@ impl FinalResult {
         if self.faults.len() < FAULTS_MAX {
             self.faults.push(faulted);
         }
+    }
+
+    /// These tool processes did not answer, and these ranks report to them.
+    pub fn silent(&mut self, silent: Vec<(WorldRank, RankSet)>) {
+        let room = SILENT_MAX.saturating_sub(self.silent.len());
+        self.silent.extend(silent.into_iter().take(room));
     }
 
     /// Where threads were that ended their ranks.
@@ -142,6 +156,13 @@ impl FinalResult {
     pub fn written(&mut self, shut_down: bool, early: bool) -> Box<Final> {
         self.result.shut_down = shut_down;
         let mut result = Box::new(self.result.clone());
+        let lost = std::mem::take(&mut self.silent).into_iter();
+        let lost = lost.map(|(process, ranks)| {
+            format!("tool process {process} did not answer: what it held of ranks {ranks} is lost")
+        });
+        let notes = &mut result.status.notes;
+        notes.splice(0..0, lost);
+        result.status.cut_notes();
         if early {
             let note = "the end of the job was asked for: this is as it was then";
             result.status.notes.insert(0, note.to_owned());

@@ -43,6 +43,32 @@ fn after_a_death_the_result_comes_first_and_nobody_finalises() {
     );
 }
 
+/// Behind the death of a tool process: one result of what there is, and the ranks are not waited
+/// for.
+#[test]
+fn what_was_left_is_reported_once_it_is_taken_or_late() {
+    for comes in [true, false] {
+        let mut shutdown = Shutdown::new(2, 3);
+        shutdown.salvage(5);
+        assert!(shutdown.is_abnormal() && !shutdown.is_quiet());
+        assert_eq!(shutdown.next(4 + SALVAGE_NS), None);
+        if comes {
+            shutdown.all_drained();
+        } else {
+            assert_eq!(shutdown.next(5 + SALVAGE_NS), Some(Step::Ask));
+        }
+        let asked = comes.then(|| shutdown.next(6));
+        assert!(asked.is_none_or(|step| step == Some(Step::Ask)));
+        shutdown.all_answered();
+        assert_eq!(shutdown.next(6 + SALVAGE_NS), Some(Step::Write));
+        shutdown.report_done();
+        assert_eq!(
+            shutdown.next(7 + SALVAGE_NS),
+            Some(Step::Leave { finalize: true })
+        );
+    }
+}
+
 #[test]
 fn after_a_shutdown_everybody_leaves_with_the_ranks() {
     for dies in [false, true] {

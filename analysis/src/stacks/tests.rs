@@ -27,6 +27,7 @@ fn thread(path: Path) -> Thread {
         path,
         stop_ns: 1000,
         unnamed: false,
+        no_python: None,
     }
 }
 
@@ -59,6 +60,7 @@ pub fn ranks_of(place: usize, said: &Said) -> Vec<(Rank, Vec<Thread>)> {
             },
             stop_ns: u64::from(*way),
             unnamed: path.len() == 2,
+            no_python: (path.len() == 3).then_some(NoPython::Unreadable),
         });
         (Rank((place * 16 + at) as u32), threads.collect())
     });

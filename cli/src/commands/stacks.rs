@@ -11,8 +11,9 @@ use invivo_report::coverage;
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
 Ranks on the same path stand in one line; where their paths part, the lines part. Each thread is \
-stopped from outside for some ten
-microseconds and does not notice; one that sleeps in a system call that would is read as it lies.
+stopped from outside and does not notice: mostly for 20
+to 130 microseconds (the more, the deeper in Python), for milliseconds where all processors are
+busy; the longest is shown. One that sleeps in a system call that would notice is read as it lies.
 
 Examples:
   invivo stacks

@@ -1,6 +1,6 @@
 //! The call paths of all ranks as one tree of functions, and how they were taken.
 
-use invivo_grpc::v1::{StacksNode, StacksReply, StacksWay};
+use invivo_grpc::v1::{StacksNode, StacksReply, StacksWithoutPython};
 use invivo_report::table::{Side, Table};
 use invivo_report::units::{count, counted, duration};
 
@@ -175,6 +175,9 @@ impl<'a> Tree<'a> {
 
 /// Whether it is a function of MPI: behind it is the library.
 fn is_mpi(node: &StacksNode) -> bool {
+    if node.kind != "function" {
+        return false;
+    }
     let function = node.function.to_ascii_lowercase();
     let library = ["libmpi", "libfmpich", "libinvivo_shim"];
     let is_inside = library.iter().any(|name| node.module.contains(name));
@@ -239,11 +242,22 @@ fn notes(stacks: &StacksReply) -> Vec<String> {
             ),
             "unstopped" => format!(
                 "{}: what can be told without a stop: {}",
-                ranks(way),
+                ranks(way.ranks, &way.which),
                 why(&way.reason)
             ),
-            _ => format!("{}: not in the tree: {}", ranks(way), why(&way.reason)),
+            _ => format!(
+                "{}: not in the tree: {}",
+                ranks(way.ranks, &way.which),
+                why(&way.reason)
+            ),
         });
+    }
+    for without in &stacks.without_python {
+        notes.push(format!(
+            "{}: functions of the Python interpreter stand for those that it executes: {}",
+            ranks(without.ranks, &without.which),
+            why_without(without)
+        ));
     }
     if stacks.threads_left_out > 0 {
         notes.push(format!(
@@ -265,9 +279,25 @@ fn were(threads: u64) -> String {
     format!("{} {verb}", counted(threads, "thread"))
 }
 
-fn ranks(way: &StacksWay) -> String {
-    let noun = if way.ranks == 1 { "rank" } else { "ranks" };
-    format!("{noun} {}", way.which)
+fn ranks(ranks: u32, which: &str) -> String {
+    let noun = if ranks == 1 { "rank" } else { "ranks" };
+    format!("{noun} {which}")
+}
+
+fn why_without(without: &StacksWithoutPython) -> String {
+    match without.reason.as_str() {
+        "version" => format!(
+            "where Python {} keeps them is not known (3.9 to 3.14 are)",
+            without.version
+        ),
+        "free-threaded" => "an interpreter without a global lock keeps them otherwise".to_owned(),
+        "no runtime" => {
+            "its file does not say where its tables are (the symbol _PyRuntime is missing)"
+                .to_owned()
+        }
+        "unreadable" => "what stands in its tables makes no sense; ask again".to_owned(),
+        other => other.to_owned(),
+    }
 }
 
 fn why(reason: &str) -> &str {
@@ -289,6 +319,7 @@ fn why(reason: &str) -> &str {
 mod tests {
     use super::*;
     use invivo_grpc::v1::StacksLine;
+    use invivo_grpc::v1::StacksWay;
 
     fn node(
         depth: u32,
@@ -369,6 +400,43 @@ mod tests {
              or 1, and a container \
              must allow ptrace)\n"
         );
+    }
+
+    #[test]
+    fn python_functions_have_their_lines_and_their_absence_a_reason() {
+        let python = |depth, function: &str, line: &str| StacksNode {
+            kind: "python".into(),
+            ..node(depth, function, "libmpi_solve.py", (1, "0"), 0, line)
+        };
+        let mut reply = reply();
+        reply.nodes = vec![
+            python(0, "<module>", "libmpi_solve.py:40"),
+            python(1, "mpi_step", "libmpi_solve.py:12"),
+            node(2, "PMPI_Recv", "libmpi.so.40", (1, "0"), 1, "+0x1"),
+        ];
+        let without = |reason: &str, version: &str| StacksWithoutPython {
+            reason: reason.into(),
+            version: version.into(),
+            ranks: 2,
+            threads: 2,
+            which: "4-5".into(),
+        };
+        reply.without_python = vec![without("version", "3.7"), without("no runtime", "")];
+        let text = text(&reply, Shown::default());
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines[1..4],
+            [
+                "    1  0      <module> (libmpi_solve.py:40)",
+                "    1  0        mpi_step (libmpi_solve.py:12)",
+                "    1  0          MPI_Recv",
+            ]
+        );
+        assert!(
+            text.contains("ranks 4-5: ") && text.contains("Python 3.7 keeps them is not known"),
+            "{text}"
+        );
+        assert!(text.contains("_PyRuntime is missing"), "{text}");
     }
 
     #[test]

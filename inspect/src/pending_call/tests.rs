@@ -113,14 +113,17 @@ impl Rank {
     }
 
     fn inspect(&self) -> PendingCall {
-        inspect(
-            rustix::process::getpid(),
-            self.page(),
-            &mut Names::default(),
-            &mut Watch::default(),
-        )
-        .expect("we may read ourselves")
+        inspected(self.page(), &mut Watch::default()).expect("we may read ourselves")
     }
+}
+
+fn inspected(page: &Page, watch: &mut Watch) -> Option<PendingCall> {
+    let readers = Readers {
+        names: &mut Names::default(),
+        python: &mut KnownPython::default(),
+        watch,
+    };
+    inspect(rustix::process::getpid(), page, readers)
 }
 
 fn operation(waited: bool, side: Side, peer: i32, tag: i32) -> PendingOperation {
@@ -260,10 +263,7 @@ fn an_unrecorded_call_is_watched() {
     let rank = Rank::new();
     rank.stands("no function", 0, [0; 4]);
     let mut watch = Watch::default();
-    let mut look = || {
-        let us = rustix::process::getpid();
-        inspect(us, rank.page(), &mut Names::default(), &mut watch)
-    };
+    let mut look = || inspected(rank.page(), &mut watch);
     assert_eq!(look(), None, "nobody knows whether it goes on");
     let left: u32 = 9;
     let at = core::ptr::from_ref(&left) as u64;

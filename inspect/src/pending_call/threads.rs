@@ -3,6 +3,7 @@
 
 use crate::memory::ProcessMemory;
 use crate::names::Names;
+use crate::python::KnownPython;
 use crate::site;
 use invivo_proto::control::hang::Threads;
 use invivo_proto::ids::RegionId;
@@ -81,6 +82,7 @@ pub fn choose(
     page: &Page,
     memory: &ProcessMemory,
     names: &mut Names,
+    python: &mut KnownPython,
 ) -> (Thread, Threads) {
     let locations = page.locations.load(Ordering::Acquire).max(1) as usize;
     let mut inside_mpi = Vec::new();
@@ -101,7 +103,7 @@ pub fn choose(
             continue;
         }
         let mut thread = Thread::of(location as u16, status, memory);
-        let found = site::site(names, pid, memory, status);
+        let found = site::site(names, python, pid, memory, status);
         let (site, region) = found.unwrap_or_default();
         thread.site = site;
         if !thread.is_recorded {

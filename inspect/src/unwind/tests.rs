@@ -1,5 +1,7 @@
 //! Real processes in known functions, of which each way of standing is looked at from outside.
 
+mod python;
+
 use super::*;
 use crate::names::Names;
 use crate::test_memory;
@@ -138,7 +140,13 @@ impl Sleeper {
     }
 
     fn unwind(&self) -> UnwoundThread {
-        let mut all = unwind(self.pid(), self.memory.page(), false, WITHIN);
+        let mut all = unwind(
+            self.pid(),
+            self.memory.page(),
+            &mut KnownPython::default(),
+            false,
+            WITHIN,
+        );
         assert_eq!(all.len(), 1);
         all.remove(0)
     }
@@ -239,7 +247,16 @@ fn a_call_that_a_stop_would_end_is_not_stopped() {
 #[test]
 fn threads_that_take_too_long_are_left_out() {
     let mut sleeper = Sleeper::new("of-six nanosleep");
-    let of = |within| unwind(sleeper.pid(), sleeper.memory.page(), true, within);
+    let of = |within| {
+        let mut python = KnownPython::default();
+        unwind(
+            sleeper.pid(),
+            sleeper.memory.page(),
+            &mut python,
+            true,
+            within,
+        )
+    };
     let all = of(Duration::from_secs(10));
     assert_eq!((all.len(), all[0].left_out), (6, 0));
     is_right(&all[0]);
@@ -263,7 +280,7 @@ fn signals_that_nobody_takes_disturb_nobody() {
             }
         });
         for _ in 0..200 {
-            assert!(tracer::copy(pid, pid, &memory).is_ok());
+            assert!(tracer::copy(pid, pid, &memory, || ()).is_ok());
         }
         over.store(true, Ordering::Relaxed);
     });
@@ -276,7 +293,7 @@ fn a_call_that_a_stop_has_ended_is_made_again() {
     let mut sleeper = Sleeper::new("epoll");
     let memory = ProcessMemory::of(sleeper.pid()).expect("a child's memory");
     for _ in 0..20 {
-        assert!(tracer::copy(sleeper.pid(), sleeper.pid(), &memory).is_ok());
+        assert!(tracer::copy(sleeper.pid(), sleeper.pid(), &memory, || ()).is_ok());
     }
     sleeper.end();
 }
@@ -392,14 +409,18 @@ fn without_ptrace<T: Send>(observe: impl FnOnce() -> T + Send) -> T {
 fn where_ptrace_is_forbidden_sleepers_are_still_read() {
     let mut sleeper = Sleeper::new("nanosleep");
     let (pid, page) = (sleeper.pid(), sleeper.memory.page());
-    let walked = without_ptrace(|| unwind(pid, page, false, WITHIN)).remove(0);
+    let walked =
+        without_ptrace(|| unwind(pid, page, &mut KnownPython::default(), false, WITHIN)).remove(0);
     assert_eq!(walked.way, Way::Unstopped(UnstoppedReason::Forbidden));
     is_right(&walked);
+    let refused = Err(UnstoppedReason::Forbidden);
+    assert_eq!(without_ptrace(|| trial(pid)), refused);
+    assert!(trial(pid).is_ok_and(|stopped| !stopped.is_zero()));
     sleeper.end();
     let mut sleeper = Sleeper::new("computes");
     let (pid, page) = (sleeper.pid(), sleeper.memory.page());
     assert_eq!(
-        without_ptrace(|| unwind(pid, page, false, WITHIN)),
+        without_ptrace(|| unwind(pid, page, &mut KnownPython::default(), false, WITHIN)),
         [UnwoundThread::unknown(UnstoppedReason::Forbidden)]
     );
     sleeper.end();
@@ -461,7 +482,7 @@ fn a_process_that_is_gone_has_ended() {
     sleeper.child.wait().expect("its end");
     let page = sleeper.memory.page();
     assert_eq!(
-        unwind(pid, page, true, WITHIN),
+        unwind(pid, page, &mut KnownPython::default(), true, WITHIN),
         [UnwoundThread::unknown(UnstoppedReason::Ended)]
     );
 }

@@ -5,11 +5,14 @@ use super::finding::Finding;
 use crate::command_line::machine::{cores, is_managed};
 use crate::job::environment::Environment;
 use crate::rank::shared_memory::{RankIdentity, SharedMemory, StartState};
+use invivo_inspect::unwind;
 use invivo_jobdir::PlaceError;
+use invivo_proto::control::stacks::UnstoppedReason;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
+use rustix::process::Pid;
 use rustix::thread::{MembarrierCommand, membarrier_query};
 use std::io::IoSliceMut;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// What MPI itself keeps in /dev/shm for a few ranks, in bytes: containers that give less (64 MiB
@@ -37,6 +40,10 @@ pub fn check(environment: &Environment) -> Vec<Finding> {
         single_copy(
             std::fs::read_to_string(PTRACE_SCOPE).ok().as_deref(),
             can_copy(),
+        ),
+        stacks(
+            std::fs::read_to_string(PTRACE_SCOPE).ok().as_deref(),
+            stopped_child(),
         ),
         c_library(),
         slots(cores(), is_managed(environment)),
@@ -141,8 +148,8 @@ fn barrier() -> Finding {
     }
 }
 
-/// Whether processes may copy from each other's memory, as MPI does between ranks of a node.
-/// Nothing of ours needs it, and nothing needs ptrace.
+/// Whether processes may copy from each other's memory, as MPI does between ranks of a node. What
+/// we read of a rank is a child's, see [`stacks`].
 fn single_copy(scope: Option<&str>, can_copy: bool) -> Finding {
     let check = "single-copy";
     let scope = scope.map(str::trim);
@@ -183,6 +190,45 @@ fn can_copy() -> bool {
         &[remote],
     );
     copied == Ok(1) && target == source
+}
+
+/// Whether call paths can be taken: a supervisor traces its child, and reads its memory.
+fn stacks(scope: Option<&str>, stopped: Result<Duration, UnstoppedReason>) -> Finding {
+    let check = "stacks";
+    let why = match stopped {
+        Ok(stopped) => {
+            let us = stopped.as_micros();
+            return Finding::good(
+                check,
+                format!("call paths can be taken: a child stood still for {us} us for it"),
+            );
+        }
+        Err(UnstoppedReason::Traced) => "another program traces our children".to_owned(),
+        Err(UnstoppedReason::Forbidden) => match scope.map(str::trim) {
+            Some(scope @ ("2" | "3")) => format!("{PTRACE_SCOPE} is {scope}"),
+            _ => "the container forbids ptrace".to_owned(),
+        },
+        Err(reason) => format!("a child could not be stopped ({reason:?})"),
+    };
+    Finding::note(
+        check,
+        format!(
+            "{why}: invivo stacks has no paths of running ranks, a crash leaves none, and invivo \
+             hang may lack source lines"
+        ),
+        "nothing; or sysctl kernel.yama.ptrace_scope=1, or docker run --cap-add=SYS_PTRACE",
+    )
+}
+
+/// Stops a child for a moment, as a supervisor does.
+fn stopped_child() -> Result<Duration, UnstoppedReason> {
+    let mut sleep = Command::new("sleep");
+    let child = sleep.arg("60").stdin(Stdio::null()).spawn();
+    let mut child = child.map_err(|_| UnstoppedReason::Ended)?;
+    let stopped = unwind::trial(Pid::from_child(&child));
+    let _ = child.kill();
+    let _ = child.wait();
+    stopped
 }
 
 /// Which C library it is. Whether it is new enough shows when the shim is preloaded.
@@ -246,6 +292,17 @@ mod tests {
     fn this_machine_can_do_what_tests_need() {
         assert!(can_copy(), "process_vm_readv of ourselves");
         assert_eq!(memory().level, Level::Good);
+        assert_eq!(stacks(None, stopped_child()).level, Level::Good);
+    }
+
+    /// What forbids stacks is named: the system's setting, or else the container.
+    #[test]
+    fn what_forbids_stacks_is_named() {
+        let of = |scope| stacks(scope, Err(UnstoppedReason::Forbidden));
+        assert!(of(Some("2\n")).what.contains("ptrace_scope is 2"));
+        assert!(of(Some("1\n")).what.contains("the container forbids"));
+        assert!(of(None).what.contains("the container forbids"));
+        assert_eq!(of(None).level, Level::Note, "jobs run all the same");
     }
 
     #[test]

@@ -24,9 +24,12 @@ impl Supervisor<'_> {
     pub(super) fn report_pending_call(&mut self, inspection: u32) {
         let region = self.memory.region();
         let rank = self.process_in_mpi();
-        let look_at = |pid| {
-            guarded(|| pending_call::inspect(pid, region.page(), &mut self.names, &mut self.watch))
+        let readers = pending_call::Readers {
+            names: &mut self.names,
+            python: &mut self.python,
+            watch: &mut self.watch,
         };
+        let look_at = |pid| guarded(|| pending_call::inspect(pid, region.page(), readers));
         let call = rank.and_then(look_at).flatten();
         self.tell(&FromSupervisor::Inspected { inspection, call });
     }
@@ -34,9 +37,11 @@ impl Supervisor<'_> {
     /// Answers with the call path of each thread, a message each.
     pub(super) fn report_stacks(&mut self, unwinding: u32, threads: bool) {
         let region = self.memory.region();
-        let walk_of = |pid| guarded(|| unwind::unwind(pid, region.page(), threads, unwind::WITHIN));
-        let all = match self.process_in_mpi() {
-            Some(pid) => walk_of(pid).unwrap_or_default(),
+        let rank = self.process_in_mpi();
+        let (page, python) = (region.page(), &mut self.python);
+        let all = match rank {
+            Some(pid) => guarded(|| unwind::unwind(pid, page, python, threads, unwind::WITHIN))
+                .unwrap_or_default(),
             None => vec![UnwoundThread::unknown(UnstoppedReason::Ended)],
         };
         let mut rest = all.len() as u32;

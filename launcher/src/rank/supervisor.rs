@@ -28,17 +28,19 @@ use crate::rank::assignment::RankAssignment;
 use crate::rank::fd_handover::FdHandover;
 use crate::rank::pause::{Pause, TICK};
 use crate::rank::place_socket::{PlaceSocket, Received};
+use crate::rank::salvager::{AwaitedSalvager, SALVAGER_POLL};
 use crate::rank::shared_memory::SharedMemory;
 use crate::tool::startup_barrier::poll_interval;
-use invivo_inspect::Names;
 use invivo_inspect::fault::SeenFault;
 use invivo_inspect::pending_call::Watch;
+use invivo_inspect::{KnownPython, Names};
 use invivo_proto::channel::ENV_HANDOVER;
 use invivo_proto::control::local::{FromSupervisor, ToSupervisor};
 use invivo_proto::shm::phase;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -102,10 +104,15 @@ pub(super) struct Supervisor<'a> {
     place: Option<PlaceSocket>,
     /// The shim has told where the place is.
     welcomed: bool,
+    /// Where it listens, until it is gone.
+    place_path: Option<PathBuf>,
     /// Since when the place is gone.
     place_gone: Option<Instant>,
+    /// Who takes what the rank has recorded, in the stead of a place that was killed.
+    salvager: Option<AwaitedSalvager>,
     pause: Pause,
     pub(super) names: Names,
+    pub(super) python: KnownPython,
     /// The last fault that a thread of the rank met.
     fault: Option<SeenFault>,
     /// Faults that are looked at yet.
@@ -197,10 +204,13 @@ fn start(assignment: &RankAssignment) -> Result<Supervisor<'_>, (i32, String)> {
         shim: Some(ours),
         handover,
         place: None,
+        place_path: None,
+        salvager: None,
         welcomed: false,
         place_gone: None,
         pause: Pause::of(child),
         names: Names::default(),
+        python: KnownPython::default(),
         fault: None,
         sights: SIGHTS_MAX,
         watch: Watch::default(),
@@ -222,10 +232,12 @@ impl Supervisor<'_> {
                     .in_force()
                     .then_some(TICK)
                     .or_else(|| self.before_mpi())
+                    .or_else(|| self.salvager.as_ref().and(Some(SALVAGER_POLL)))
                     .or_else(|| self.place_gone.and(Some(THROUGH_POLL))),
             );
             self.note_mpi();
             self.note_through();
+            self.seek_salvager();
             self.pause.tick(&self.memory.region());
             self.handle_events();
             if let Some(ended) = child::ended_keeping_number(self.child) {
@@ -337,7 +349,7 @@ impl Supervisor<'_> {
             Received::Nothing => None,
             // A pause in force ends by itself when the gate's time is over.
             Received::Closed => {
-                self.lose_place();
+                self.place_closed();
                 None
             }
         }
@@ -373,19 +385,16 @@ impl Supervisor<'_> {
     /// Sends a message that the place can do without; false where it does not read now.
     pub(super) fn offer(&mut self, message: &FromSupervisor) -> bool {
         let offered = self.place.as_ref().map(|place| place.offer(message));
-        if let Some(Err(_)) = offered {
-            self.lose_place();
+        if let Some(Err(error)) = &offered {
+            self.place_fails(error);
         }
         matches!(offered, Some(Ok(true)))
     }
 
     pub(super) fn tell(&mut self, message: &FromSupervisor) {
-        if self
-            .place
-            .as_ref()
-            .is_some_and(|place| place.send(message).is_err())
-        {
-            self.lose_place();
+        let sent = self.place.as_ref().map(|place| place.send(message));
+        if let Some(Err(error)) = &sent {
+            self.place_fails(error);
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::job::job_id::host;
 use crate::process::child;
 use crate::root::final_message::{FinalMessage, Progress};
+use crate::root::salvage::Salvage;
 use crate::root::supervisor::Root;
 use invivo_config::Names;
 use invivo_jobdir::{Kept, kept_path, whole_file};
@@ -34,7 +35,10 @@ impl Root<'_> {
             | Progress::Analyses(_)
             | Progress::Faults(_)
             | Progress::Early(_) => return,
-            Progress::Complete(result) => {
+            Progress::Complete(mut result) => {
+                if let Some(salvage) = &self.salvage {
+                    salvage.mark(&mut result);
+                }
                 self.present(&result);
                 Ok(())
             }
@@ -48,6 +52,11 @@ impl Root<'_> {
                 return;
             }
         });
+        // The ranks of a dead node go on, and their notes are in the directory.
+        if self.salvage.is_some() {
+            self.message = None;
+            return;
+        }
         // The node waits for this end to close before it lets the ranks leave: from then on a
         // launcher may kill us, so nothing may be left behind.
         if let Some(publication) = &self.publication {
@@ -99,6 +108,7 @@ impl Root<'_> {
             None => EndContext::default(),
         };
         saved.asked_by = self.asked_by;
+        saved.tool_ended = self.salvage.as_ref().map(Salvage::died);
         saved.analyses = self.analyses.clone();
         saved.faults = self.faults.clone();
         saved.start = Some(self.start());

@@ -1,6 +1,7 @@
 //! The supervisor of the root: it publishes the job, keeps the gateway running, starts the analysis
 //! node, presents the result, and removes what it made.
 
+use crate::job::job_id::Job;
 use crate::job::slurm_fence;
 use crate::output::say;
 use crate::process::child::{self, Ended, Inheritance};
@@ -13,6 +14,7 @@ use crate::root::final_message::FinalMessage;
 use crate::root::gateway_process::how;
 use crate::root::last_seconds::LastSeconds;
 use crate::root::publication::{Publication, link};
+use crate::root::salvage::Salvage;
 use crate::tool::command::{loaded, tool_on};
 use crate::tool::processors;
 use crate::tool::startup_barrier::{Stage, StartupBarrier, poll_interval};
@@ -67,6 +69,7 @@ pub fn supervise(assignment: &RootAssignment, signals: Signals) -> Result<Ended,
         launcher_gone: None,
         node_lost: None,
         end_without_node: None,
+        salvage: None,
         signals,
         dir,
     };
@@ -126,6 +129,8 @@ pub(super) struct Root<'a> {
     pub(super) node_lost: Option<Instant>,
     /// The job's end, where nobody else ends it.
     pub(super) end_without_node: Option<EndWithoutNode>,
+    /// What the analysis node has left is being taken.
+    pub(super) salvage: Option<Salvage>,
     /// The sockets' directory.
     pub(super) dir: PathBuf,
 }
@@ -151,33 +156,12 @@ fn unix_seconds() -> u64 {
 
 impl Root<'_> {
     fn start_node(&mut self) -> Result<(), String> {
-        let RootAssignment {
-            plan,
-            library,
-            barrier,
-            artefacts,
-            options,
-            job,
-            ..
-        } = self.assignment;
         let cannot =
             |error: &dyn std::fmt::Display| format!("cannot start the tool process: {error}");
         let (message, theirs) = FinalMessage::pair().map_err(|error| cannot(&error))?;
-        let job = self
-            .publication
-            .as_ref()
-            .map_or(job, |publication| &publication.job);
-        let library = loaded(barrier.as_ref(), library.clone());
-        let mut command = Command::new(artefacts.tool_process(library.family));
-        // For the sockets of a tool place, which may be in the same process.
-        command.arg("--runtime-dir").arg(&self.dir);
-        command.arg("--family").arg(library.family.name());
-        command.arg("--layout").arg(plan.to_string());
-        command.arg("--job").arg(&job.id);
+        let mut command = self.tool_process(&theirs);
         command.arg("--link").arg(link(&self.dir));
-        command
-            .arg("--report-fd")
-            .arg(theirs.as_raw_fd().to_string());
+        let options = &self.assignment.options;
         let config = &options.config;
         let budget = config.budget();
         for (name, value) in [
@@ -194,8 +178,8 @@ impl Root<'_> {
         command.arg("--strategy").arg(config.strategy.to_string());
         command.arg("--analyses").arg(config.analyses.to_string());
         test_hooks::add(&mut command);
-        processors::step_aside(job.launcher(), barrier.as_ref());
-        tool_on(&mut command, &library).stdin(Stdio::null());
+        let barrier = self.assignment.barrier.as_ref();
+        processors::step_aside(self.job().launcher(), barrier);
         let inheritance = Inheritance {
             mask: for_tools(self.signals.mask_before),
             descriptors: &[theirs.as_fd()],
@@ -204,6 +188,35 @@ impl Root<'_> {
         self.node = Some(child::start(command, inheritance).map_err(|error| cannot(&error))?);
         self.message = Some(message);
         Ok(())
+    }
+
+    /// The job, as it is published.
+    fn job(&self) -> &Job {
+        let published = self.publication.as_ref();
+        published.map_or(&self.assignment.job, |publication| &publication.job)
+    }
+
+    /// A tool process that is the root, or was, and hands its result to `report`.
+    pub(super) fn tool_process(&self, report: &OwnedFd) -> Command {
+        let RootAssignment {
+            plan,
+            library,
+            barrier,
+            artefacts,
+            ..
+        } = self.assignment;
+        let library = loaded(barrier.as_ref(), library.clone());
+        let mut command = Command::new(artefacts.tool_process(library.family));
+        // For the sockets of a tool place, which may be in the same process.
+        command.arg("--runtime-dir").arg(&self.dir);
+        command.arg("--family").arg(library.family.name());
+        command.arg("--layout").arg(plan.to_string());
+        command.arg("--job").arg(&self.job().id);
+        command
+            .arg("--report-fd")
+            .arg(report.as_raw_fd().to_string());
+        tool_on(&mut command, &library).stdin(Stdio::null());
+        command
     }
 
     fn run(&mut self) -> Result<Ended, String> {
@@ -216,6 +229,7 @@ impl Root<'_> {
             self.wait();
             self.take_signals();
             self.take_result();
+            self.tend_salvage();
             if let Some(publication) = &mut self.publication {
                 publication.gateway.poll();
                 if let Some(why) = publication.gateway.trouble() {
@@ -252,7 +266,7 @@ impl Root<'_> {
                 if let Some(status) = self.node_ended(ended) {
                     return Ok(status);
                 }
-            } else if let Some(end) = &mut self.end_without_node
+            } else if let (Some(end), None) = (&mut self.end_without_node, &self.salvage)
                 && let Some(status) = end.status()
             {
                 return Ok(status);
@@ -316,6 +330,8 @@ impl Root<'_> {
                     "the tool process ended {how}: the application runs on, unobserved; once all \
                      ranks are in MPI_Finalize, which would wait for ever, the job ends as failed"
                 ));
+                // While the job has the name under which it was published.
+                self.start_salvage(ended);
                 // The ranks' notes are in the directory: it stays.
                 self.unpublish();
                 self.node_lost = Some(Instant::now());
@@ -329,7 +345,10 @@ impl Root<'_> {
                 ));
                 // No query can be answered any more, so the job is taken off the list. But we stay:
                 // the launcher would take the end of one process for a failure and end the job.
-                self.close();
+                match self.start_salvage(ended) {
+                    true => self.unpublish(),
+                    false => self.close(),
+                }
                 self.node_lost = Some(Instant::now());
                 None
             }
@@ -369,6 +388,7 @@ impl Root<'_> {
             self.left_early
                 .map(|since| FORSAKEN.saturating_sub(since.elapsed())),
             self.end_without_node.as_ref().map(|_| END_POLL),
+            self.salvage.as_ref().map(Salvage::left),
             self.node_lost
                 .filter(|_| self.asked_to_end)
                 .map(|since| UNOBSERVED.saturating_sub(since.elapsed())),

@@ -1,6 +1,6 @@
 //! Where the thread was that ended its rank: what it met, and its call path.
 
-use super::stacks::{Frame, UnstoppedReason};
+use super::stacks::{Frame, NoPython, UnstoppedReason};
 use crate::ids::Rank;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -30,6 +30,8 @@ pub struct Fault {
     pub is_whole: bool,
     /// Why there is no path, where there is none.
     pub missing: Option<UnstoppedReason>,
+    /// Why Python functions of the path are not told.
+    pub no_python: Option<NoPython>,
 }
 
 /// A function on the path.

@@ -4,7 +4,7 @@
 use super::fault::Fault;
 use super::hang::{Side, Threads};
 pub use super::stacks::Named;
-use super::stacks::{UnstoppedReason, Way};
+use super::stacks::{NoPython, UnstoppedReason, Way};
 use super::tree::Ended;
 pub use crate::definition::{BUILD_ID_BYTES_MAX, PATH_BYTES_MAX};
 use crate::ids::{CommLocal, Rank, RegionId};
@@ -72,6 +72,10 @@ pub struct UnwoundThread {
     pub is_whole: bool,
     /// Threads of the rank that are not reported at all.
     pub left_out: u32,
+    /// Python functions of the path, which have [`PYTHON_BYTES_MAX`] of names together.
+    pub python: Vec<PythonFunction>,
+    /// Why those that there are, are not in the path.
+    pub no_python: Option<NoPython>,
 }
 
 impl UnwoundThread {
@@ -84,6 +88,8 @@ impl UnwoundThread {
             path: Vec::new(),
             is_whole: false,
             left_out: 0,
+            python: Vec::new(),
+            no_python: None,
         }
     }
 }
@@ -102,6 +108,33 @@ pub enum Step {
     Nowhere,
     /// Steps that are left out.
     LeftOut,
+    /// A Python function.
+    Python {
+        /// Which of the thread's.
+        function: u8,
+    },
+}
+
+/// A Python function, and where a thread is in it.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct PythonFunction {
+    /// Its name, with that of its class where the interpreter has it so;
+    /// [`super::stacks::FUNCTION_BYTES_MAX`] at most.
+    pub name: String,
+    /// The name of its file, [`super::stacks::MODULE_BYTES_MAX`] at most.
+    pub file: String,
+    /// The line; 0 where it has none.
+    pub line: u32,
+}
+
+impl PythonFunction {
+    /// The line as text, `solve.py:12`; empty where there is none.
+    pub fn place(&self) -> String {
+        match self.line {
+            0 => String::new(),
+            line => alloc::format!("{}:{line}", self.file),
+        }
+    }
 }
 
 /// A file with code.
@@ -120,6 +153,8 @@ pub const MODULES_MAX: usize = 32;
 pub const OFFSETS_MAX: usize = 8;
 /// Functions at one address: those that were inlined there.
 pub const INLINED_MAX: usize = 5;
+/// Bytes of the names and files of a path's Python functions: some hundred functions.
+pub const PYTHON_BYTES_MAX: usize = 8192;
 /// Threads of a rank that are reported.
 pub const THREADS_MAX: usize = 64;
 
@@ -246,4 +281,4 @@ pub enum ToSupervisor {
 }
 
 /// The longest message here.
-pub const LOCAL_BYTES_MAX: usize = 16384;
+pub const LOCAL_BYTES_MAX: usize = 32768;

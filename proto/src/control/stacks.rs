@@ -87,6 +87,12 @@ pub enum Frame {
         /// Its name; empty where the file does not name it.
         name: String,
     },
+    /// A Python function.
+    Python {
+        /// The name of its source file.
+        file: String,
+        name: String,
+    },
 }
 
 /// A node of the tree: calls of one function by the same callers.
@@ -139,6 +145,19 @@ pub enum UnstoppedReason {
     InKernel,
 }
 
+/// Why the Python functions of a path are not told, of which only the interpreter's are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
+pub enum NoPython {
+    /// Where this version of CPython keeps them is not known.
+    Version { major: u8, minor: u8 },
+    /// The interpreter has no global lock, and keeps them otherwise.
+    FreeThreaded,
+    /// A file has an interpreter's name, and does not say where its tables are.
+    NoRuntime,
+    /// What stands in the interpreter's tables makes no sense.
+    Unreadable,
+}
+
 /// Threads, and of which ranks they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Whose {
@@ -165,4 +184,6 @@ pub struct Stacks {
     pub unnamed: u64,
     /// The longest time that a thread was stopped for this, and of which rank.
     pub longest_stop: Option<(u64, Rank)>,
+    /// Threads whose Python functions are not in the tree, and why.
+    pub no_python: BTreeMap<NoPython, Whose>,
 }

@@ -1,7 +1,7 @@
 //! Examples of where ranks are.
 
 use invivo_proto::control::fault::{Fault, FaultStep};
-use invivo_proto::control::local::{Module, Named, Step, UnwoundThread};
+use invivo_proto::control::local::{Module, Named, PythonFunction, Step, UnwoundThread};
 use invivo_proto::control::stacks::*;
 use invivo_proto::ids::Rank;
 
@@ -25,6 +25,10 @@ pub fn stacks() -> Stacks {
         module: "app".into(),
         name: name.into(),
     };
+    let python = |name: &str| Frame::Python {
+        file: "solve.py".into(),
+        name: name.into(),
+    };
     let whose = |ranks: &[u32]| Whose {
         ranks: ranks.len() as u32,
         threads: 2,
@@ -37,6 +41,7 @@ pub fn stacks() -> Stacks {
             node(2, function("solve"), &[7], 1),
             node(0, function("main"), &[0, 1], 1),
             node(1, function("exchange"), &[1], 1),
+            node(0, python("solve"), &[0], 1),
         ],
         ways: [
             (Way::Stopped, whose(&[0, 1])),
@@ -49,6 +54,17 @@ pub fn stacks() -> Stacks {
         left_out: 3,
         unnamed: 1,
         longest_stop: Some((43_000, Rank(1))),
+        no_python: [
+            NoPython::Version {
+                major: 3,
+                minor: 15,
+            },
+            NoPython::FreeThreaded,
+            NoPython::NoRuntime,
+            NoPython::Unreadable,
+        ]
+        .map(|why| (why, whose(&[1])))
+        .into(),
     }
 }
 
@@ -70,6 +86,7 @@ pub fn fault() -> Fault {
         path: vec![step("solve", "solver.c:42"), step("main", "main.c:7")],
         is_whole: true,
         missing: None,
+        no_python: Some(NoPython::Unreadable),
     }
 }
 
@@ -94,9 +111,16 @@ pub fn walked() -> UnwoundThread {
             },
             Step::LeftOut,
             Step::Nowhere,
+            Step::Python { function: 0 },
         ],
         is_whole: true,
         left_out: 2,
+        python: vec![PythonFunction {
+            name: "Solver.step".into(),
+            file: "solve.py".into(),
+            line: 42,
+        }],
+        no_python: Some(NoPython::Version { major: 3, minor: 8 }),
     }
 }
 

@@ -67,6 +67,7 @@ fn sample(name: &str) -> Report {
         },
         ended: Vec::new(),
         ended_left_out: 0,
+        tool_process_ended: None,
         asked_to_end_by: None,
         waiting: Vec::new(),
         timeline: None,

@@ -10,6 +10,7 @@
  *   abort-late       the same, a moment after the others came to MPI_Finalize
  *   fault            rank 1 writes to address 0, the others are in a barrier
  *   kill             rank 1 kills itself with SIGKILL, the others are in a barrier
+ *   exhaust          rank 1 takes memory until it is killed for that, the others are in a barrier
  *   stay             rank 1 waits outside of MPI and the others in MPI_Recv, for ever
  *   save             both wait for SIGTERM, save for three seconds, and go through MPI_Finalize,
  *                    status CODE
@@ -111,6 +112,18 @@ static void told(int number)
         _exit(99);
 }
 
+/* A limit of memory is to be in force. */
+static void exhaust(void)
+{
+    enum { PIECE = 1 << 20 };
+    static char *volatile newest;
+    for (;;) {
+        newest = malloc(PIECE);
+        if (newest)
+            memset(newest, 1, PIECE);
+    }
+}
+
 static void abort_by(int code)
 {
     entering("MPI_Abort", 0);
@@ -185,6 +198,8 @@ int main(int argc, char **argv)
             *(int *volatile)NULL = 0;
         if (rank == 1 && !strcmp(way, "kill"))
             kill(getpid(), SIGKILL);
+        if (rank == 1 && !strcmp(way, "exhaust"))
+            exhaust();
         barrier(2);
     }
     entering("MPI_Finalize", 0);

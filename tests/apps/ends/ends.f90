@@ -42,6 +42,7 @@ module system
   end interface
   integer :: rank, calls = -1
   logical, volatile :: asked_to_end = .false.
+  integer, pointer, volatile :: newest(:)
 
 contains
 
@@ -113,6 +114,14 @@ contains
     end do
     do piece = 1, 300
       ignored = c_usleep(10000_c_int)
+    end do
+  end subroutine
+
+  ! A limit of memory is to be in force.
+  subroutine exhaust()
+    do
+      allocate (newest(262144))
+      newest = 1
     end do
   end subroutine
 
@@ -201,7 +210,7 @@ program ends
       ierror = c_usleep(300000_c_int)
       call abort_by(code)
     end if
-  case ('exit-early', 'abort', 'fault', 'kill')
+  case ('exit-early', 'abort', 'fault', 'kill', 'exhaust')
     if (rank == 1) then
       select case (way)
       case ('exit-early')
@@ -213,6 +222,8 @@ program ends
         cell = 0
       case ('kill')
         ierror = c_kill(c_getpid(), sigkill)
+      case ('exhaust')
+        call exhaust()
       end select
     end if
     call barrier(2)

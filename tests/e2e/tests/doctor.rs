@@ -40,6 +40,8 @@ fn a_machine_on_which_jobs_run_passes() {
     let (output, findings) = doctor(dir.path(), &[&app[0].to_string_lossy()]);
     assert_eq!(output.status.code(), Some(0), "{findings:#?}");
 
+    let stacks = of(&findings, "stacks");
+    assert_eq!(stacks[0]["level"], "ok", "{findings:#?}");
     let tested = of(&findings, "self-test");
     assert_eq!(tested.len(), Family::ALL.len(), "{findings:#?}");
     for finding in tested {

@@ -4,8 +4,9 @@
 use invivo_e2e::checks;
 use invivo_e2e::job::{Ended, Job};
 use invivo_e2e::mpi::Family;
-use invivo_e2e::programs::{Language, in_language, marked_line};
+use invivo_e2e::programs::{Language, in_language, marked_line, python};
 use serde_json::Value;
+use std::ffi::OsString;
 
 const RANKS: u32 = 2;
 /// SIGKILL, as it stands in a status.
@@ -14,17 +15,19 @@ const KILLED: i32 = 9;
 /// A job that ends by a fault, with and without Invivo.
 struct Both {
     what: String,
-    language: Language,
     bare: Ended,
     observed: Ended,
 }
 
 fn both(family: Family, language: Language, way: &str) -> Both {
-    let what = format!("{way}, {family:?}, {language:?}");
     let command = in_language(family, "faults", language, &[way]);
+    both_of(family, format!("{way}, {family:?}, {language:?}"), &command)
+}
+
+fn both_of(family: Family, what: String, command: &[OsString]) -> Both {
     let (bare, observed) = std::thread::scope(|scope| {
-        let bare = scope.spawn(|| Job::bare(family, RANKS, &command).at_the_same_time().run());
-        let observed = Job::observed(family, RANKS, &command)
+        let bare = scope.spawn(|| Job::bare(family, RANKS, command).at_the_same_time().run());
+        let observed = Job::observed(family, RANKS, command)
             .at_the_same_time()
             .run();
         (bare.join().expect("the bare run"), observed)
@@ -47,7 +50,6 @@ fn both(family: Family, language: Language, way: &str) -> Both {
     checks::conserved(&observed.report(), RANKS);
     Both {
         what,
-        language,
         bare,
         observed,
     }
@@ -71,9 +73,9 @@ impl Both {
             .clone()
     }
 
-    /// The path goes through these functions in this order, the first of them at the marked line,
-    /// and the job's line names it.
-    fn has_path(&self, functions: &[&str], mark: &str) {
+    /// The path goes through these functions in this order, the first of them at this line, and
+    /// the job's line names it.
+    fn has_path(&self, functions: &[&str], expected: &str) {
         let fault = self.fault();
         let path = fault["path"].as_array().expect("a path");
         let name = |step: &Value| {
@@ -88,10 +90,9 @@ impl Both {
             .collect();
         assert_eq!(own, functions, "{}: {fault}", self.what);
         let first = path.iter().find(|step| name(step) == functions[0]);
-        let expected = marked_line("faults", self.language, mark);
         assert_eq!(
             first.expect("it is there")["line"],
-            expected.as_str(),
+            expected,
             "{}: {fault}",
             self.what
         );
@@ -125,7 +126,7 @@ fn paths(family: Family) {
             "thread" => "segv",
             way => way,
         };
-        both.has_path(functions, mark);
+        both.has_path(functions, &marked_line("faults", Language::C, mark));
         let fault = both.fault();
         assert_eq!(fault["signal"], signal, "{}: {fault}", both.what);
         assert_eq!(
@@ -161,7 +162,8 @@ fn each_fault_leaves_its_path_on_mpich() {
 fn a_fault_in_the_library_names_its_caller() {
     for family in Family::ALL {
         let both = both(family, Language::C, "send");
-        both.has_path(&["send", "fault", "main"], "send");
+        let line = marked_line("faults", Language::C, "send");
+        both.has_path(&["send", "fault", "main"], &line);
         let line = both.line();
         assert!(
             line.contains("(SIGSEGV), in MPI_Send, called from send at "),
@@ -187,10 +189,35 @@ fn a_full_stack_leaves_its_path() {
 fn faults_in_fortran_leave_their_paths() {
     for family in Family::ALL {
         let segv = both(family, Language::Fortran, "segv");
-        segv.has_path(&["touch"], "segv");
+        segv.has_path(
+            &["touch"],
+            &marked_line("faults", Language::Fortran, "segv"),
+        );
         // Its library takes all handlers away before it ends the program.
         let abort = both(family, Language::Fortran, "abort");
         assert!(abort.line().contains("(SIGABRT), outside MPI"));
+    }
+}
+
+/// The path of a rank that runs Python names its functions, and not the interpreter's.
+#[test]
+fn faults_in_python_leave_their_paths() {
+    for family in Family::ALL {
+        for (way, function, signal) in [("aborts", "give_up", 6), ("reads", "read", 11)] {
+            let what = format!("{way}, {family:?}, Python");
+            let both = both_of(family, what, &python::known_calls(way));
+            let line = python::marked_line("solve.py", way);
+            both.has_path(&[function, "fault", "main", "<module>"], &line);
+            let fault = both.fault();
+            assert_eq!(fault["signal"], signal, "{}: {fault}", both.what);
+            let path = fault["path"].as_array().expect("a path");
+            let files = path.iter().filter_map(|step| step["file"].as_str());
+            assert!(
+                files.filter(|file| file.contains("ython3")).count() == 0,
+                "{}: {fault}",
+                both.what
+            );
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use invivo_e2e::clients::number;
 use invivo_e2e::job::{Job, Running};
 use invivo_e2e::mpi::Family;
-use invivo_e2e::programs::{Language, in_language, marked_line, program};
+use invivo_e2e::programs::{Language, in_language, marked_line, program, python};
 use serde_json::Value;
 
 const RANKS: u32 = 4;
@@ -135,6 +135,7 @@ fn known_functions(family: Family) {
         "{stacks}"
     );
     assert!(number(&stacks, "/longest_stop_ns") > 0, "{stacks}");
+    stop_times(&job, &format!("{family:?}, C"));
     // As text, and of some ranks.
     let text = job.client().run(&["stacks", "--rank", "1-2"]);
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
@@ -146,6 +147,15 @@ fn known_functions(family: Family) {
 
     job.tell("stop");
     assert_eq!(job.end().code(), 0);
+}
+
+/// How long threads stood still, the longest of each answer: printed, because a busy machine makes
+/// anything of it.
+fn stop_times(job: &Running, what: &str) {
+    let stop = |_| number(&job.client().json(&["stacks"]), "/longest_stop_ns") / 1000;
+    let mut stops: Vec<u64> = (0..20).map(stop).collect();
+    stops.sort_unstable();
+    println!("{what}: the longest stop of an answer, in us: {stops:?}");
 }
 
 #[test]
@@ -188,6 +198,83 @@ fn fortran_subroutines_are_named() {
 #[ignore = "the rest: --all"]
 fn fortran_subroutines_are_named_on_mpich() {
     known_subroutines(Family::Mpich);
+}
+
+/// Ranks that run Python are in its functions, not in those of the interpreter.
+fn known_python_functions(family: Family) {
+    let mut job = Job::observed(family, RANKS, &python::known_calls("waits")).start();
+    let stacks = stacks_when(&mut job, |stacks| {
+        is_at(stacks, "receive", 3) && is_at(stacks, "rest", 1) && stacks["threads_unnamed"] == 0
+    });
+
+    let functions = ["<module>", "main", "Solver.step", "receive", "rest"];
+    let line = |mark: &str| python::marked_line("solve.py", mark);
+    let mut mains = vec![line("main step"), line("main rest")];
+    mains.sort();
+    let expected = [
+        ("<module>", "0-3", vec![line("module")]),
+        ("<module> main", "0-3", mains),
+        ("<module> main Solver.step", "0-2", vec![line("step")]),
+        (
+            "<module> main Solver.step receive",
+            "0-2",
+            vec![python::marked_line("exchange.py", "receive")],
+        ),
+        ("<module> main rest", "3", vec![line("rest")]),
+    ];
+    let expected = expected.map(|(path, which, lines)| (path.to_owned(), which.to_owned(), lines));
+    assert_eq!(paths_of(&stacks, &functions), expected, "{family:?}");
+
+    let nodes = stacks["nodes"].as_array().expect("nodes");
+    for node in nodes {
+        let is_python = functions.contains(&function(node));
+        assert_eq!(node["kind"] == "python", is_python, "{family:?}: {node}");
+        let module = node["module"].as_str().expect("a file");
+        assert!(
+            !module.starts_with("python3") && !module.starts_with("libpython"),
+            "{family:?}: {node}"
+        );
+    }
+    assert_eq!(stacks["without_python"].as_array().map(Vec::len), Some(0));
+    // Below the Python function: mpi4py's own, and MPI's.
+    let below =
+        |node: &Value, name: &str| node["module"].as_str().is_some_and(|m| m.starts_with(name));
+    let receive = nodes.iter().position(|node| function(node) == "receive");
+    let mut called = nodes[receive.expect("it is there") + 1..].iter();
+    assert!(
+        called.next().is_some_and(|node| below(node, "MPI.")),
+        "{family:?}: {stacks}"
+    );
+    assert!(
+        called.any(|node| function(node).starts_with("MPI_")),
+        "{family:?}: {stacks}"
+    );
+
+    let text = job.client().run(&["stacks"]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    let call = format!("Solver.step ({})", line("step"));
+    assert!(text.contains(&call), "{family:?}: {text}");
+    println!("{text}");
+    stop_times(&job, &format!("{family:?}, Python"));
+
+    // The line of a pending call is that of the Python function, too.
+    let site = Value::from(python::marked_line("exchange.py", "receive"));
+    job.until("ranks that wait where they do", |job| {
+        let hang = job.client().try_json(&["hang"])?;
+        let classes = hang["classes"].as_array()?;
+        classes
+            .iter()
+            .any(|class| class["site"] == site && class["ranks"] == 3)
+            .then_some(())
+    });
+
+    job.tell("stop");
+    assert_eq!(job.end().code(), 0);
+}
+
+#[test]
+fn python_functions_are_named() {
+    Family::ALL.into_iter().for_each(known_python_functions);
 }
 
 /// Takes stacks as fast as possible of threads that sleep in all kinds of system calls, and of one

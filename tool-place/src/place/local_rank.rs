@@ -86,6 +86,13 @@ impl LocalRank {
         self.rings = bell::can_ring(pid);
     }
 
+    /// Its supervisor attached, with its memory, after the death of the place that it had: what lies
+    /// there is taken.
+    pub fn salvage(&mut self, memory: Memory) {
+        self.records.salvage(memory);
+        self.life = Life::Ending;
+    }
+
     /// Its supervisor is gone. The kernel kills a rank with its supervisor, behind whose end it may
     /// go on for a moment.
     pub fn orphaned(&mut self, now_ns: u64) {
@@ -200,6 +207,8 @@ impl LocalRank {
     pub fn state(&self, said: RankState, is_paused: bool) -> RankState {
         match (self.life, said) {
             (Life::Absent, _) => RankState::Starting,
+            // It runs on: only its records are finished with.
+            (_, said) if self.records.is_salvaged() => said,
             (Life::Finished | Life::Ending, _) => RankState::Finished,
             // Wherever it is, it gets no further than the end of its call.
             (Life::Alive, RankState::Computing | RankState::InMpi) if is_paused => {

@@ -32,6 +32,8 @@ pub struct LocalRanks {
     pub ranks: Vec<LocalRank>,
     pub feed: Feed,
     pub supervisors: Option<Supervisors>,
+    /// They had another place, which has died: what it left is taken, and nothing else.
+    pub salvages: bool,
     /// When the first rank was seen.
     seen_ns: Option<u64>,
 }
@@ -61,6 +63,7 @@ impl LocalRanks {
                 is_lost: false,
             },
             supervisors,
+            salvages: false,
             seen_ns: None,
         }
     }
@@ -157,7 +160,10 @@ impl LocalRanks {
         let why = match Memory::map(descriptor) {
             // A rank attaches once: a second memory would hide the records left in the first.
             Ok(memory) if said(&memory) == rank.0 && self.ranks[index].life == Life::Absent => {
-                self.ranks[index].attach(memory, pid);
+                match self.salvages {
+                    true => self.ranks[index].salvage(memory),
+                    false => self.ranks[index].attach(memory, pid),
+                }
                 self.say_whether_sites();
                 self.seen_ns.get_or_insert(now.ns);
                 return true;

@@ -1,7 +1,7 @@
 //! Caches functions and lines of code addresses, as resolved by the supervisors.
 
 use invivo_analysis::stacks::{Path, Thread};
-use invivo_proto::control::local::{Module, Named, Step, UnwoundThread};
+use invivo_proto::control::local::{Module, Named, PythonFunction, Step, UnwoundThread};
 use invivo_proto::control::stacks::Frame;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ pub struct StackNames {
 pub fn code(walked: &UnwoundThread, step: Step) -> Option<(&Module, u64)> {
     match step {
         Step::Code { module, offset } => Some((walked.modules.get(usize::from(module))?, offset)),
-        Step::Nowhere | Step::LeftOut => None,
+        Step::Nowhere | Step::LeftOut | Step::Python { .. } => None,
     }
 }
 
@@ -91,6 +91,9 @@ impl StackNames {
             match (code(&walked, *step), step) {
                 (Some((module, offset)), _) => unnamed |= !self.name(module, offset, &mut path),
                 (None, Step::LeftOut) => path.push((Frame::LeftOut, None)),
+                (None, Step::Python { function }) => {
+                    path.extend(walked.python.get(usize::from(*function)).map(python));
+                }
                 (None, _) => path.push((function("", ""), None)),
             }
         }
@@ -99,6 +102,7 @@ impl StackNames {
             path,
             stop_ns: walked.stop_ns,
             unnamed,
+            no_python: walked.no_python,
         }
     }
 
@@ -121,6 +125,18 @@ impl StackNames {
         }
         named.is_some()
     }
+}
+
+/// A Python function with its line.
+fn python(function: &PythonFunction) -> (Frame, Option<String>) {
+    let frame = Frame::Python {
+        file: function.file.clone(),
+        name: function.name.clone(),
+    };
+    (
+        frame,
+        Some(function.place()).filter(|line| !line.is_empty()),
+    )
 }
 
 fn function(module: &str, name: &str) -> Frame {

@@ -14,7 +14,7 @@ impl Place {
     pub fn supervisor(&mut self, now: Now, event: Event) {
         match event {
             Event::Attached { rank, pid, memory } => {
-                if self.local.attach(now, rank, pid, &memory) {
+                if self.local.attach(now, rank, pid, &memory) && !self.local.salvages {
                     let answers = self.commands.attached(now, rank, &mut self.local);
                     self.answer(now, answers);
                 }

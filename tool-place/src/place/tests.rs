@@ -409,6 +409,7 @@ mod kept;
 mod messages;
 mod recorded;
 mod rest;
+mod salvage;
 mod sites;
 mod stacks;
 mod switches;

@@ -96,6 +96,9 @@ impl RankRecords {
         // been dropped.
         let is_drained = memory.page().phase.load(Ordering::Acquire) == phase::DRAINED;
         let is_open = |last_begin| !is_drained && is_open(status, last_begin);
+        if location.is_none() && self.is_salvaged() {
+            return lost(status);
+        }
         let Some(location) = location else {
             let opened = status.packets.load(Ordering::Acquire);
             let open = u64::from(is_open(None));

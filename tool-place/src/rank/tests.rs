@@ -1,3 +1,5 @@
+mod salvage;
+
 use super::*;
 use crate::testing::{Writer, memory};
 use crate::time_point::LATENCY_NS;

@@ -17,7 +17,7 @@ impl Supervisor<'_> {
         }
         if let (Some(pid), Some(left)) = (self.process_in_mpi(), self.sights.checked_sub(1)) {
             self.sights = left;
-            let seen = guarded(|| fault::see(pid, page));
+            let seen = guarded(|| fault::see(pid, page, &mut self.python));
             // One that ended meanwhile has no path, and that of the fault before may be why.
             let is_better = |seen: &fault::SeenFault| seen.has_path() || self.fault.is_none();
             if let Some(seen) = seen.filter(is_better) {

@@ -1,9 +1,14 @@
 //! What a rank's supervisor does once its tool place is gone.
 
 use super::{Supervisor, THROUGH_POLL};
+use crate::rank::salvager::AwaitedSalvager;
 use invivo_proto::channel::PLACE_GONE;
-use invivo_proto::shm::phase;
+use invivo_proto::control::local::FromSupervisor;
+use invivo_proto::ids::Rank;
+use invivo_proto::shm::{phase, recording};
 use rustix::net::SendFlags;
+use std::io::ErrorKind;
+use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -32,6 +37,53 @@ impl Supervisor<'_> {
             // One that is gone needs not know.
             let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
             let _ = rustix::net::send(shim, PLACE_GONE, flags);
+        }
+    }
+
+    /// The place takes no message: it is gone, or does not read for so long that it counts as gone.
+    pub(super) fn place_fails(&mut self, error: &std::io::Error) {
+        match error.kind() {
+            ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => self.place_closed(),
+            _ => self.lose_place(),
+        }
+    }
+
+    /// The place has closed its connection: it has left, or was killed, and then what the rank has
+    /// recorded may still be taken from its memory.
+    pub(super) fn place_closed(&mut self) {
+        self.lose_place();
+        // Once: whoever comes in its stead is not followed by another.
+        let path = self.place_path.take();
+        self.salvager = path.and_then(AwaitedSalvager::of_place);
+        if self.salvager.is_some() {
+            self.keep_what_is_recorded();
+        }
+    }
+
+    /// Ends the recording of a rank that has no place any more: the packets that it would write
+    /// take the room of those that nobody has yet.
+    fn keep_what_is_recorded(&self) {
+        let word = &self.memory.region().page().control.recording;
+        let off = |word| Some(recording::by_place(word, recording::epoch(word), false));
+        // The rank writes its own part at any time.
+        let _ = word.fetch_update(Ordering::Release, Ordering::Relaxed, off);
+    }
+
+    /// Goes to whoever takes what the rank has recorded, once that is there.
+    pub(super) fn seek_salvager(&mut self) {
+        let Some(salvager) = &self.salvager else {
+            return;
+        };
+        if salvager.is_late() {
+            self.salvager = None;
+            return;
+        }
+        let rank = Rank(self.memory.region().page().rank.load(Ordering::Acquire));
+        let pid = self.child.as_raw_nonzero().get() as u32;
+        let hello = FromSupervisor::Attach { rank, pid };
+        if let Some(place) = salvager.attach(&hello, self.memory.as_fd()) {
+            self.place = Some(place);
+            self.salvager = None;
         }
     }
 }

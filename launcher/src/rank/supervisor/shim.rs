@@ -87,7 +87,10 @@ impl Supervisor<'_> {
         let pid = self.child.as_raw_nonzero().get() as u32;
         let hello = FromSupervisor::Attach { rank, pid };
         match PlaceSocket::attach(path, &hello, self.memory.as_fd()) {
-            Ok(place) => self.place = Some(place),
+            Ok(place) => {
+                self.place = Some(place);
+                self.place_path = Some(path.to_owned());
+            }
             // The measurement was shut down before this rank began.
             Err(_) if path.parent().is_some_and(|dir| !dir.exists()) => {}
             Err(error) => {

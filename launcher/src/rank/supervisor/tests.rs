@@ -12,7 +12,7 @@ use invivo_proto::control::local::Outcome;
 use invivo_proto::control::stacks::UnstoppedReason;
 use invivo_proto::control::stacks::Way;
 use invivo_proto::ids::Rank;
-use invivo_proto::shm::Region;
+use invivo_proto::shm::{Region, recording};
 use rustix::net::SendFlags;
 use std::path::Path;
 use std::thread::JoinHandle;
@@ -177,11 +177,53 @@ fn a_place_that_dies_holds_nobody_back() {
     let job = Job::new();
     let supervisor = job.run("welcome; until [ -e go ]; do sleep 0.02; done; exit 5");
     let (connection, ..) = job.attached();
-    drop(connection);
+    drop((connection, job.place));
     std::fs::write(job.dir.path().join("go"), "").expect("written");
     let start = Instant::now();
     assert_eq!(supervisor.join().expect("ended"), Ended::Code(5));
     assert!(start.elapsed() < LINGER);
+}
+
+/// Its rank records no more, and whoever comes to its socket gets the rank's memory.
+#[test]
+fn a_killed_place_is_followed_by_its_salvager() {
+    let job = Job::new();
+    let supervisor = job.run("welcome; until [ -e go ]; do sleep 0.02; done; exit 5");
+    let (connection, _, region) = job.attached();
+    let word = &region.page().control.recording;
+    word.store(recording::word(3, true), Ordering::Release);
+    drop((connection, job.place));
+
+    let path = job.dir.path().join("place.sock");
+    std::fs::remove_file(&path).expect("removed");
+    let salvager = Place::listen(&path);
+    let (connection, message, memory) = salvager.accept();
+    assert!(matches!(
+        message,
+        FromSupervisor::Attach { rank: Rank(0), .. }
+    ));
+    assert_eq!(word.load(Ordering::Acquire), recording::word(3, false));
+    let seen = map(memory.as_fd());
+    assert_eq!(seen.page().phase.load(Ordering::Acquire), phase::RUNNING);
+    // It goes, and nobody is looked for any more.
+    drop((connection, salvager));
+    std::fs::write(job.dir.path().join("go"), "").expect("written");
+    let start = Instant::now();
+    assert_eq!(supervisor.join().expect("ended"), Ended::Code(5));
+    assert!(start.elapsed() < LINGER);
+}
+
+#[test]
+fn a_place_that_leaves_in_order_is_not_followed() {
+    let job = Job::new();
+    let supervisor = job.run("welcome; until [ -e go ]; do sleep 0.02; done; exit 5");
+    let (connection, _, region) = job.attached();
+    std::fs::remove_file(job.dir.path().join("place.sock")).expect("removed");
+    drop(connection);
+    std::fs::write(job.dir.path().join("go"), "").expect("written");
+    assert_eq!(supervisor.join().expect("ended"), Ended::Code(5));
+    let word = region.page().control.recording.load(Ordering::Acquire);
+    assert!(recording::is_on(word), "it drains by itself");
 }
 
 #[test]
@@ -221,7 +263,7 @@ fn the_place_pauses_and_resumes_the_application() {
             outcome: Outcome::Stopped
         })
     );
-    drop(connection);
+    drop((connection, job.place));
     std::fs::write(job.dir.path().join("go"), "").expect("written");
     assert_eq!(supervisor.join().expect("ended"), Ended::Code(0));
 }

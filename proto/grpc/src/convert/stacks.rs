@@ -1,7 +1,9 @@
 //! Converts merged call paths to their message for clients.
 
 use crate::v1;
-use invivo_proto::control::stacks::{Chosen, Frame, Node, Stacks, UnstoppedReason, Way, Whose};
+use invivo_proto::control::stacks::{
+    Chosen, Frame, NoPython, Node, Stacks, UnstoppedReason, Way, Whose,
+};
 use invivo_proto::ids::Rank;
 
 /// The ranks of a request; `None` if it has too many ranges.
@@ -33,6 +35,11 @@ pub fn reply(stacks: &Stacks, coverage: v1::Coverage) -> v1::StacksReply {
         threads_unnamed: stacks.unnamed,
         longest_stop_ns,
         longest_stop_rank: rank.0,
+        without_python: stacks
+            .no_python
+            .iter()
+            .map(|(why, whose)| without_python(*why, whose))
+            .collect(),
     }
 }
 
@@ -41,6 +48,7 @@ fn node(of: &Node) -> v1::StacksNode {
         Frame::Lost => ("lost", "", ""),
         Frame::LeftOut => ("left out", "", ""),
         Frame::Function { module, name } => ("function", name.as_str(), module.as_str()),
+        Frame::Python { file, name } => ("python", name.as_str(), file.as_str()),
     };
     let lines = of.lines.iter().map(|(text, threads)| v1::StacksLine {
         text: text.clone(),
@@ -80,6 +88,22 @@ fn of_way(way: Way, whose: &Whose) -> v1::StacksWay {
     v1::StacksWay {
         way: way.to_owned(),
         reason: reason.to_owned(),
+        ranks: whose.ranks,
+        threads: whose.threads,
+        which: which(&whose.named, whose.ranks),
+    }
+}
+
+fn without_python(why: NoPython, whose: &Whose) -> v1::StacksWithoutPython {
+    let (reason, version) = match why {
+        NoPython::Version { major, minor } => ("version", format!("{major}.{minor}")),
+        NoPython::FreeThreaded => ("free-threaded", String::new()),
+        NoPython::NoRuntime => ("no runtime", String::new()),
+        NoPython::Unreadable => ("unreadable", String::new()),
+    };
+    v1::StacksWithoutPython {
+        reason: reason.to_owned(),
+        version,
         ranks: whose.ranks,
         threads: whose.threads,
         which: which(&whose.named, whose.ranks),

@@ -1886,6 +1886,9 @@ pub struct StacksReply {
     /// The rank of that thread.
     #[prost(uint32, tag = "8")]
     pub longest_stop_rank: u32,
+    /// Threads that run Python whose Python functions are not in the tree, and why.
+    #[prost(message, repeated, tag = "9")]
+    pub without_python: ::prost::alloc::vec::Vec<StacksWithoutPython>,
 }
 /// Calls of one function by the same callers.
 #[derive(serde::Serialize)]
@@ -1894,14 +1897,14 @@ pub struct StacksNode {
     /// 0 has no caller.
     #[prost(uint32, tag = "1")]
     pub depth: u32,
-    /// "function"; "lost": the callers of the nodes below are not known; "left out": frames of a path
-    /// that is too deep.
+    /// "function"; "python": a Python function; "lost": the callers of the nodes below are not known;
+    /// "left out": frames of a path that is too deep.
     #[prost(string, tag = "2")]
     pub kind: ::prost::alloc::string::String,
     /// The function's name in the syntax of its language; empty if its file has no symbol for it.
     #[prost(string, tag = "3")]
     pub function: ::prost::alloc::string::String,
-    /// Name of the binary or library; empty for code outside any file.
+    /// Name of the binary or library, or of the Python source file; empty for code outside any file.
     #[prost(string, tag = "4")]
     pub module: ::prost::alloc::string::String,
     /// Ranks in this node or below.
@@ -1953,6 +1956,28 @@ pub struct StacksWay {
     #[prost(uint32, tag = "3")]
     pub ranks: u32,
     /// A rank of which nothing is known counts as one thread.
+    #[prost(uint64, tag = "4")]
+    pub threads: u64,
+    /// The ranks, in the syntax of StacksNode.which.
+    #[prost(string, tag = "5")]
+    pub which: ::prost::alloc::string::String,
+}
+/// Threads whose paths show functions of the Python interpreter instead of those that it executes.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct StacksWithoutPython {
+    /// "version": how this version of CPython keeps them is not known; "free-threaded": an interpreter
+    /// without a global lock; "no runtime": the interpreter's file does not say where its tables are;
+    /// "unreadable": what stands in the tables makes no sense.
+    #[prost(string, tag = "1")]
+    pub reason: ::prost::alloc::string::String,
+    /// The version, as "3.15", where it is the reason. Else empty.
+    #[prost(string, tag = "2")]
+    pub version: ::prost::alloc::string::String,
+    /// Number of ranks.
+    #[prost(uint32, tag = "3")]
+    pub ranks: u32,
+    /// Number of threads.
     #[prost(uint64, tag = "4")]
     pub threads: u64,
     /// The ranks, in the syntax of StacksNode.which.

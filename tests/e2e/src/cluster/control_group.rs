@@ -1,8 +1,10 @@
 //! A control group with a memory limit, as batch systems and containers set it.
 
+use crate::processes::Process;
 use crate::remarks::not_tested;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// Where the system shows control groups.
@@ -33,8 +35,10 @@ impl ControlGroup {
     }
 
     fn made(bytes: u64) -> std::io::Result<ControlGroup> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
         let all = Path::new(GROUPS);
-        let name = format!("invivo-test-{}", std::process::id());
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("invivo-test-{}-{number}", std::process::id());
         let bytes = bytes.to_string();
         // The first version has a hierarchy for memory alone, the second one for all.
         let first = all.join("memory");
@@ -53,6 +57,12 @@ impl ControlGroup {
         fs::write(group.path.join("memory.max"), &bytes)?;
         fs::write(group.path.join("memory.swap.max"), "0")?;
         Ok(group)
+    }
+
+    /// Takes a process in. What it has already is not counted.
+    pub fn take_in(&self, process: &Process) {
+        let members = self.path.join("cgroup.procs");
+        fs::write(members, process.pid.to_string()).expect("a member of the group");
     }
 
     /// The line of a shell that puts itself into the group.

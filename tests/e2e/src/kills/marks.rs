@@ -4,7 +4,7 @@ use crate::logs::counts::Calls;
 use std::path::Path;
 
 /// The functions that the program marks, in the order of its file.
-const FUNCTIONS: [&str; 9] = [
+const FUNCTIONS: [&str; 10] = [
     "MPI_Init",
     "MPI_Send",
     "MPI_Recv",
@@ -14,6 +14,7 @@ const FUNCTIONS: [&str; 9] = [
     "MPI_Allreduce",
     "MPI_Barrier",
     "MPI_Finalize",
+    "MPI_Iprobe",
 ];
 
 /// The marked calls of all ranks.
@@ -63,6 +64,19 @@ impl Marks {
             self.begun.insert(key.clone(), pair[0] as u64);
             self.ended.insert(key, pair[1] as u64);
         }
+    }
+
+    /// Whether so many calls may have been entered: all that ended were, and no call that did not
+    /// begin.
+    pub fn allow(&self, entered: u64) -> bool {
+        let all = |calls: &Calls| calls.values().sum::<u64>();
+        (all(&self.ended)..=all(&self.begun)).contains(&entered)
+    }
+
+    /// Calls of a function that a rank has ended.
+    pub fn ended_by(&self, rank: u32, function: &str) -> u64 {
+        let key = (rank, function.to_owned());
+        self.ended.get(&key).copied().unwrap_or(0)
     }
 
     /// Why the calls of a report contradict the marks: all calls that ended must be in it, but for
@@ -125,6 +139,13 @@ mod tests {
         assert_eq!(marks(6, 5).contradicts(&reported(5), 0), None);
         assert_eq!(marks(6, 5).contradicts(&reported(6), 0), None);
         assert_eq!(marks(6, 5).contradicts(&reported(3), 2), None);
+    }
+
+    #[test]
+    fn so_many_calls_were_entered_as_began_or_ended() {
+        let between = |entered| marks(6, 5).allow(entered);
+        assert_eq!([4, 5, 6, 7].map(between), [false, true, true, false]);
+        assert_eq!(marks(6, 5).ended_by(0, "MPI_Send"), 5);
     }
 
     #[test]

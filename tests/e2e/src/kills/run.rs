@@ -18,6 +18,10 @@ use std::time::{Duration, Instant};
 
 /// Rounds of the program: a third of a second on a quiet machine.
 const ROUNDS: &str = "100";
+/// Calls that each round begins with, one after the other. They have no facts and take some eight
+/// bytes each, so that a packet is full after a dozen rounds: processes die while packets are
+/// written, full, and on their way.
+const PROBES: &str = "1000";
 /// The longest that a case may take. Usually a second or two; supervisors delay the end by 10 s at
 /// most, and on a busy machine programs that spin while they wait take ten times as long as usual.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -43,7 +47,7 @@ static OWN_MOUNTS: LazyLock<bool> = LazyLock::new(hosts::possible);
 /// # Panics
 /// Where a promise does not hold.
 pub fn run(case: &Case) -> Outcome {
-    let command = program(case.family, "marked_calls", [ROUNDS]);
+    let command = program(case.family, "marked_calls", [ROUNDS, PROBES]);
     // Without harm to a rank there is nothing to compare: a bare run has no such process.
     if !case.target.is_part_of_the_program() || case.spares_the_program() {
         return observed(case, &command);
@@ -150,6 +154,13 @@ fn reported(case: &Case, report: &Report, marks: &Marks) -> Reported {
     // From here on the report claims to be complete, and is held to that.
     checks::conserved(report, ranks);
     assert_eq!(lost, None, "{case}");
+    let entered = report.coverage.ledger.entered;
+    // One of a moment before the end has fewer.
+    let is_of_the_end = !says("the end of the job was asked for");
+    assert!(
+        !is_of_the_end || marks.allow(entered),
+        "{case}: {entered} calls entered, and {marks:?}"
+    );
     Reported::All
 }
 

@@ -1,6 +1,7 @@
 //! The Python environment of the tests, which `cargo xtask test` sets up.
 
-use crate::paths::root;
+use crate::paths::{root, sources};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// The interpreter, with mpi4py, numpy and grpcio.
@@ -23,6 +24,21 @@ pub fn tests_of_mpi4py() -> PathBuf {
 /// The directory in which the library of Debian's MPICH has the name that mpi4py looks for.
 pub fn mpich_directory() -> PathBuf {
     home().join("mpich")
+}
+
+/// The command line of `tests/apps/python_calls/solve.py`.
+pub fn known_calls(way: &str) -> Vec<OsString> {
+    let script = sources().join("python_calls/solve.py");
+    vec![interpreter().into(), script.into(), way.into()]
+}
+
+/// File and line of the statement with this mark (`# at MARK`) in a file of `python_calls`.
+pub fn marked_line(file: &str, mark: &str) -> String {
+    let source = std::fs::read_to_string(sources().join("python_calls").join(file));
+    let source = source.expect("the program's source");
+    let mark = format!("# at {mark}");
+    let at = source.lines().position(|line| line.ends_with(&mark));
+    format!("{file}:{}", at.expect("a marked line") + 1)
 }
 
 fn home() -> PathBuf {

@@ -22,6 +22,8 @@ pub struct LastCalls {
     pub open: Option<String>,
     /// Calls that returned.
     pub calls: u64,
+    /// The greatest number that a call of each function has.
+    pub newest: BTreeMap<String, u64>,
 }
 
 /// The last calls of the first thread of each rank, in the timeline at this path.
@@ -83,6 +85,14 @@ pub fn read(path: &Path) -> BTreeMap<u32, LastCalls> {
                         // Calls do not overlap in a thread: an end belongs to the open one.
                         let last = ranks.entry(rank).or_default();
                         last.done = open.remove(&rank);
+                        if let Some((step, number)) = last
+                            .done
+                            .as_ref()
+                            .and_then(|step| Some((step, step.number?)))
+                        {
+                            let newest = last.newest.entry(step.name.clone()).or_default();
+                            *newest = number.max(*newest);
+                        }
                         last.calls += 1;
                     }
                     _ => {}

@@ -38,10 +38,10 @@ fn is_chosen(name: &str) -> bool {
     chosen.split(',').any(|word| name.contains(word))
 }
 
-/// Makes every attack on one job of this MPI.
-fn attack_a_running_job(family: Family) {
+/// Makes these attacks on one job of this MPI.
+fn attack_a_running_job(family: Family, attacks: &[Attack]) {
     let mut stage = Stage::of(family);
-    for Attack { name, attack } in on_a_running_job() {
+    for Attack { name, attack } in attacks {
         if is_chosen(name) {
             let begun = std::time::Instant::now();
             attack(&mut stage);
@@ -54,24 +54,44 @@ fn attack_a_running_job(family: Family) {
 
 #[test]
 fn a_running_job_survives_every_attack() {
-    attack_a_running_job(Family::Ompi);
+    attack_a_running_job(Family::Ompi, &on_a_running_job());
+}
+
+/// The attacks in which the tool processes play a part: they are built for each MPI, the gateway
+/// and the client are not.
+#[test]
+fn a_running_job_of_mpich_survives_attacks_on_tool_processes() {
+    attack_a_running_job(Family::Mpich, places::ATTACKS);
 }
 
 #[test]
 #[ignore = "long: on MPICH as on Open MPI"]
 fn a_running_job_of_mpich_survives_every_attack() {
-    attack_a_running_job(Family::Mpich);
+    attack_a_running_job(Family::Mpich, &on_a_running_job());
 }
 
 #[test]
 fn a_hostile_rank_harms_nobody_else() {
-    memory::on_a_hostile_rank(Family::Ompi);
+    memory::on_a_hostile_rank(Family::Ompi, None);
+}
+
+#[test]
+fn a_hostile_rank_of_mpich_harms_nobody_else() {
+    memory::on_a_hostile_rank(Family::Mpich, Some(&memory::IN_PART));
 }
 
 #[test]
 #[ignore = "long: on MPICH as on Open MPI"]
-fn a_hostile_rank_of_mpich_harms_nobody_else() {
-    memory::on_a_hostile_rank(Family::Mpich);
+fn a_hostile_rank_of_mpich_harms_nobody_at_length() {
+    memory::on_a_hostile_rank(Family::Mpich, None);
+}
+
+#[test]
+#[ignore = "a control group, which not every machine allows"]
+fn a_rank_that_takes_all_memory_harms_no_tool_process() {
+    for family in Family::ALL {
+        memory::under_a_memory_limit(family);
+    }
 }
 
 #[test]
@@ -93,6 +113,7 @@ fn every_attack_has_a_name_of_its_own() {
         .collect();
     names.extend(memory::NAMES.iter().map(|(name, _)| *name));
     names.extend(ground::ATTACKS.iter().map(|(name, _)| *name));
+    names.push(memory::UNDER_A_LIMIT);
     let all = names.len();
     names.sort_unstable();
     names.dedup();

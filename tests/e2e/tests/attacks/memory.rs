@@ -4,10 +4,12 @@
 
 use crate::is_chosen;
 use invivo_e2e::clients::number;
+use invivo_e2e::cluster::control_group::ControlGroup;
 use invivo_e2e::job::{Job, Running};
 use invivo_e2e::mpi::Family;
 use invivo_e2e::processes::{marked, resident_bytes};
 use invivo_e2e::programs::program;
+use invivo_e2e::results::report::RankEnded;
 use invivo_proto::shm::{Page, SLOT_BYTES, SlotHeader, region_bytes};
 use std::mem::offset_of;
 use std::time::{Duration, Instant};
@@ -70,8 +72,31 @@ pub const NAMES: &[Attack] = &[
         let ring = offset_of!(Page, ring.bytes).next_multiple_of(4096);
         format!("hole {ring} {}\n", 8 * 4096)
     }),
+    // All packets, the one that is being written included: whoever reads them next pays for pages
+    // of zeroes.
+    ("packets_punched_by_fallocate", punch_packets),
+    ("memory_cut_and_grown", || "cut\n".to_owned()),
     ("flood_of_the_supervisor", || "flood\n".to_owned()),
     ("frame_information_without_end", || "loop\n".to_owned()),
+];
+
+/// The attack that ends its job, and is one: [`under_a_memory_limit`].
+pub const UNDER_A_LIMIT: &str = "holes_under_a_memory_limit";
+/// Memory of that job in its control group: enough until a rank takes the rest.
+const GROUP_BYTES: u64 = 384 << 20;
+
+fn punch_packets() -> String {
+    let first = region_bytes(0);
+    format!("punch {first} {}\n", region_bytes(16) - first)
+}
+
+/// The attacks that MPICH's jobs suffer in the usual tests: what stands in the rank's memory is
+/// written by a library that is built for each family.
+pub const IN_PART: [&str; 4] = [
+    "definitions_ahead_of_their_ring",
+    "packets_longer_than_their_slots",
+    "packets_punched_by_fallocate",
+    "memory_cut_and_grown",
 ];
 
 /// What a process may grow by.
@@ -79,7 +104,34 @@ const GROWTH_MAX: u64 = 64 << 20;
 /// The longest that all questions about the rank may take.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(20);
 
-pub fn on_a_hostile_rank(family: Family) {
+/// A rank gives the pages of its shared memory back and takes all that there is for itself: when
+/// others touch them again there is none left. The kernel kills who has most, which is that rank,
+/// and its death is reported as any.
+pub fn under_a_memory_limit(family: Family) {
+    let Some(group) = ControlGroup::with_memory(GROUP_BYTES) else {
+        return;
+    };
+    let job = Job::observed(family, 2, &program(family, "hostile", []));
+    let job = job.behind(&format!("{}; exec \"$@\"", group.join()));
+    let mut running = job.limit(Duration::from_secs(120)).start();
+    running.wait_for_answers();
+    poke(&running, 0, &format!("{}hoard\n", punch_packets()));
+    let ended = running.end();
+    assert_ne!(ended.code(), 0, "{family:?}");
+    let report = ended.report();
+    let killed = |end: &RankEnded| end.rank == 1 && end.signal == Some(9);
+    assert!(report.ended.iter().any(killed), "{:?}", report.ended);
+    let coverage = &report.coverage;
+    assert_eq!(
+        (coverage.ranks_reporting, coverage.members_missing),
+        (2, 0),
+        "{family:?}: no tool process died: {coverage:?}"
+    );
+    ended.assert_nothing_left();
+}
+
+/// Makes the attacks of these names, or all.
+pub fn on_a_hostile_rank(family: Family, of: Option<&[&str]>) {
     let command = program(family, "hostile", []);
     let mut running = Job::observed(family, 2, &command)
         .limit(Duration::from_secs(300))
@@ -87,7 +139,10 @@ pub fn on_a_hostile_rank(family: Family) {
     running.wait_for_answers();
     let all = marked(running.mark());
     let before: Vec<u64> = all.iter().map(resident_bytes).collect();
-    let chosen = NAMES.iter().filter(|(name, _)| is_chosen(name));
+    let is_of = |name: &&str| of.is_none_or(|names| names.contains(name));
+    let chosen = NAMES
+        .iter()
+        .filter(|(name, _)| is_of(name) && is_chosen(name));
     for (round, (name, lines)) in chosen.enumerate() {
         one(&mut running, round, name, &lines());
         for (process, before) in all.iter().zip(&before) {
@@ -106,11 +161,16 @@ pub fn on_a_hostile_rank(family: Family) {
     ended.assert_nothing_left();
 }
 
-fn one(running: &mut Running, round: usize, name: &str, lines: &str) {
+/// Tells the rank what to do.
+fn poke(running: &Running, round: usize, lines: &str) {
     let logs = running.logs();
     // Whole at once: the rank looks for it all the time.
     std::fs::write(logs.join("next"), lines).expect("written");
     std::fs::rename(logs.join("next"), logs.join(format!("pokes.{round}"))).expect("there");
+}
+
+fn one(running: &mut Running, round: usize, name: &str, lines: &str) {
+    poke(running, round, lines);
     let poked = format!("1.poked.{round}");
     running.until(&poked, |job| job.logs().join(&poked).exists().then_some(()));
 

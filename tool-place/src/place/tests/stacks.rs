@@ -46,6 +46,8 @@ fn at(offsets: &[u64]) -> UnwoundThread {
         path: offsets.iter().map(step).collect(),
         is_whole: true,
         left_out: 0,
+        python: Vec::new(),
+        no_python: None,
     }
 }
 

@@ -6,12 +6,17 @@
 //! tests have all of them, in both languages, and repeat those of which bare runs themselves end in
 //! several ways.
 
+mod ends;
+
+use ends::{
+    CTRL_C, ENDS, End, OUT_OF_MEMORY, PLACE_KILLED, RANKS, SIGTERM, SIGUSR2, SUPERVISOR_KILLED,
+};
 use invivo_e2e::checks;
+use invivo_e2e::cluster::control_group::ControlGroup;
 use invivo_e2e::job::Ended;
-use invivo_e2e::job::{Job, Running, turn};
+use invivo_e2e::job::{Job, turn};
 use invivo_e2e::manual::{Column, JOB_ENDS, same_column};
 use invivo_e2e::mpi::Family;
-use invivo_e2e::processes::kill;
 use invivo_e2e::programs::{Language, in_language};
 use invivo_e2e::results::timeline;
 use rustix::process::Signal;
@@ -19,125 +24,16 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Ranks of the jobs.
-const RANKS: u32 = 2;
 /// Messages between them before the end begins.
 const ROUNDS: u64 = 40;
 /// How long a bare run may take to end, before it is killed.
 const BARE_TIMEOUT: Duration = Duration::from_secs(15);
 /// How much longer an end may take than the bare run's.
 const DELAY_MAX: Duration = Duration::from_secs(5);
+/// Memory of a job in a control group: enough for all of its processes while no rank takes more.
+const GROUP_BYTES: u64 = 384 << 20;
 /// How often the long tests run an end that varies between bare runs.
 const REPEATED: usize = 5;
-
-/// An action from outside that ends the job, once all ranks are ready for it.
-type Action = fn(&Running, observed: bool);
-
-/// One end of a job.
-struct End {
-    /// The name in the manual's table.
-    title: &'static str,
-    /// Arguments of the program.
-    way: &'static [&'static str],
-    /// What ends the job, where the program does not end by itself.
-    action: Option<Action>,
-    /// Tested by the long tests only: another one is much like it.
-    long: bool,
-    /// Tested on the newer MPIs, too.
-    usual: bool,
-}
-
-const fn by_itself(title: &'static str, way: &'static [&'static str]) -> End {
-    End {
-        title,
-        way,
-        action: None,
-        long: false,
-        usual: false,
-    }
-}
-
-const fn from_outside(title: &'static str, way: &'static [&'static str], action: Action) -> End {
-    End {
-        action: Some(action),
-        ..by_itself(title, way)
-    }
-}
-
-impl End {
-    const fn long(self) -> End {
-        End { long: true, ..self }
-    }
-
-    const fn usual(self) -> End {
-        End {
-            usual: true,
-            ..self
-        }
-    }
-}
-
-const SIGTERM: &str = "SIGTERM to the launcher";
-/// As batch systems send it, for example at a time limit.
-const SIGTERM_TO_ALL: &str =
-    "SIGTERM to all processes, whose program saves for 3 s and ends normally";
-const CTRL_C: &str = "Ctrl-C";
-const SIGUSR2: &str = "SIGUSR2, then SIGTERM, to the launcher";
-const SUPERVISOR_KILLED: &str = "SIGKILL of a rank's supervisor";
-
-/// Bare jobs have no such process, so that there is nothing to compare with.
-const PLACE_KILLED: &str = "SIGKILL of a tool place";
-
-const ENDS: &[End] = &[
-    by_itself("normal, status 0", &["normal"]).long(),
-    by_itself("normal, status 3", &["normal", "3"]).usual(),
-    by_itself("`exit(3)` behind `MPI_Finalize`", &["exit", "3"]).long(),
-    by_itself(
-        "`exit(3)` of one rank without `MPI_Finalize`",
-        &["exit-early", "3"],
-    ),
-    by_itself("return without `MPI_Finalize`, status 0", &["return"]).long(),
-    by_itself("return without `MPI_Finalize`, status 3", &["return", "3"]),
-    by_itself("`MPI_Abort(7)`", &["abort", "7"]).usual(),
-    by_itself(
-        "`MPI_Abort(7)`, the others in `MPI_Finalize`",
-        &["abort-late", "7"],
-    ),
-    by_itself("SIGSEGV in a rank", &["fault"]),
-    by_itself("SIGKILL of a rank", &["kill"]).long().usual(),
-    from_outside(SUPERVISOR_KILLED, &["stay"], |job, observed| {
-        let name = if observed {
-            "invivo"
-        } else {
-            job.program_name()
-        };
-        kill(&job.member(name, 1));
-    }),
-    from_outside(PLACE_KILLED, &["stay"], |job, _| {
-        kill(&job.member("tool-place", RANKS));
-    }),
-    from_outside(SIGTERM, &["stay"], |job, _| {
-        job.signal_launcher(Signal::TERM);
-    })
-    .usual(),
-    from_outside(SIGTERM_TO_ALL, &["save"], |job, _| {
-        job.signal_members(Signal::TERM);
-    })
-    .usual(),
-    from_outside(CTRL_C, &["stay"], |job, _| {
-        job.signal_from_terminal(Signal::INT)
-    }),
-    from_outside(SIGUSR2, &["stay"], |job, _| {
-        job.signal_launcher(Signal::USR2);
-        std::thread::sleep(Duration::from_millis(300));
-        job.signal_launcher(Signal::TERM);
-    }),
-    from_outside(
-        "a rank that hangs in `MPI_Finalize`, SIGTERM to the launcher",
-        &["hang"],
-        |job, _| job.signal_launcher(Signal::TERM),
-    ),
-];
 
 /// Runs a job to its end; returns it with the time that the end took.
 fn run(job: Job, end: &End, observed: bool) -> (Ended, Duration) {
@@ -208,8 +104,25 @@ fn output_before_the_end() -> Vec<String> {
         .collect()
 }
 
-/// Runs an end bare and observed, and compares both. Returns its cell in the manual's table.
-fn test_end(end: &End, family: Family, language: Language) -> String {
+/// The groups in which an end is run bare and observed; none where it needs none. Nothing where
+/// this machine allows no group, which was said.
+fn groups(end: &End) -> Option<[Option<ControlGroup>; 2]> {
+    if end.title != OUT_OF_MEMORY {
+        return Some([None, None]);
+    }
+    let group = || ControlGroup::with_memory(GROUP_BYTES);
+    let groups = [group(), group()];
+    groups.iter().all(Option::is_some).then_some(groups)
+}
+
+/// Runs an end bare and observed, and compares both. Returns its cell in the manual's table, where
+/// this machine allows the end.
+fn test_end(end: &End, family: Family, language: Language) -> Option<String> {
+    let [bare_group, group] = groups(end)?;
+    let limited = |job: Job, group: &Option<ControlGroup>| match group {
+        Some(group) => job.behind(&format!("{}; exec \"$@\"", group.join())),
+        None => job,
+    };
     let what = format!("{}, {family:?}, {language:?}", end.title);
     let command = in_language(family, "ends", language, end.way);
     // A bare run has no tool place: only the promises of the observed one are checked.
@@ -233,22 +146,16 @@ fn test_end(end: &End, family: Family, language: Language) -> String {
             (RANKS, 0, 1),
             "{what}"
         );
-        return format!("{}, 0 calls", observed.code());
+        return Some(format!("{}, 0 calls", observed.code()));
     }
     // They wait more than they compute, so that both may run at the same time.
     let (bare, observed) = std::thread::scope(|scope| {
         let bare = scope.spawn(|| {
-            run(
-                Job::bare(family, RANKS, &command).at_the_same_time(),
-                end,
-                false,
-            )
+            let job = Job::bare(family, RANKS, &command).at_the_same_time();
+            run(limited(job, &bare_group), end, false)
         });
-        let observed = run(
-            Job::observed(family, RANKS, &command).at_the_same_time(),
-            end,
-            true,
-        );
+        let job = Job::observed(family, RANKS, &command).at_the_same_time();
+        let observed = run(limited(job, &group), end, true);
         (bare.join().expect("the bare run"), observed)
     });
     let ((bare, bare_took), (observed, took)) = (bare, observed);
@@ -268,7 +175,8 @@ fn test_end(end: &End, family: Family, language: Language) -> String {
     );
     let Some(statuses) = varying_statuses(end, family) else {
         assert_eq!(bare.code(), observed.code(), "{what}: exit status");
-        return check_results(end, &what, &observed, &bare.code().to_string());
+        let status = bare.code().to_string();
+        return Some(check_results(end, &what, &observed, &status));
     };
     // A launcher that hung was killed by `run`: its status means nothing.
     let hung = end.way[0] == "hang" && bare.code() == 128 + killed();
@@ -289,12 +197,8 @@ fn test_end(end: &End, family: Family, language: Language) -> String {
         observed.code()
     );
     let statuses: Vec<String> = statuses.iter().map(i32::to_string).collect();
-    check_results(
-        end,
-        &what,
-        &observed,
-        &format!("varies: {}", statuses.join(" or ")),
-    )
+    let statuses = format!("varies: {}", statuses.join(" or "));
+    Some(check_results(end, &what, &observed, &statuses))
 }
 
 /// Checks what is left of an observed job, and its report if it has one. Returns the table's cell.
@@ -366,7 +270,9 @@ fn check_line(what: &str, end: &End, observed: &Ended) {
     let waiting = "; rank 0 was waiting for rank 1, for ";
     let early = "before MPI_Finalize was complete, outside MPI";
     let words = match end.way {
-        ["kill", ..] => format!("; rank 1 was killed by signal 9 (SIGKILL), outside MPI{waiting}"),
+        ["kill" | "exhaust", ..] => {
+            format!("; rank 1 was killed by signal 9 (SIGKILL), outside MPI{waiting}")
+        }
         // Behind it comes the source line, which the tests of faults know.
         ["fault", ..] => "; rank 1 was killed by signal 11 (SIGSEGV), outside MPI, in ".to_owned(),
         ["abort" | "abort-late", code] => format!("; rank 1 called MPI_Abort({code}), in "),
@@ -409,9 +315,10 @@ fn ends(family: Family, language: Language, which: fn(&End) -> bool) {
     let chosen: Vec<&End> = ENDS.iter().filter(|end| which(end)).collect();
     let (one, other) = chosen.split_at(chosen.len() / 2);
     let of = |ends: &[&'static End]| -> Vec<(&str, String)> {
-        let cells = ends
-            .iter()
-            .map(|end| (end.title, test_end(end, family, language)));
+        let cells = ends.iter().filter_map(|end| {
+            let cell = test_end(end, family, language)?;
+            Some((end.title, cell))
+        });
         cells.collect()
     };
     let mut cells = Vec::new();
@@ -492,7 +399,7 @@ fn varying_ends_have_the_expected_statuses() {
             .filter(|end| varying_statuses(end, family).is_some())
         {
             let cells: BTreeSet<String> = (0..REPEATED)
-                .map(|_| test_end(end, family, Language::C))
+                .filter_map(|_| test_end(end, family, Language::C))
                 .collect();
             assert_eq!(cells.len(), 1, "{}, {family:?}: {cells:?}", end.title);
         }

@@ -1,0 +1,53 @@
+//! Tells what went wrong with a rank's records: the matching of messages, and the user.
+
+use super::{Feed, RankRecords};
+use crate::memory::Memory;
+use crate::notes::Trouble;
+use invivo_proto::record::RecordError;
+use std::sync::atomic::Ordering;
+
+impl RankRecords {
+    /// Reports new losses before `at` (ticks) to the matching of messages.
+    pub(super) fn notice_losses(&mut self, thread: usize, at: u64, feed: &mut Feed) {
+        let page = self.memory.as_ref().map(Memory::page);
+        let status = page.and_then(|page| page.status.get(thread));
+        let location = &mut self.locations[thread];
+        let counts = location.intake.counts();
+        let dropped: u64 = match status {
+            Some(status) => status
+                .dropped
+                .iter()
+                .map(|dropped| dropped.load(Ordering::Relaxed))
+                .sum(),
+            None => location.losses.dropped.iter().sum(),
+        };
+        // Matching sends with receives by their order is wrong across a gap, so it has to know of
+        // each.
+        let lost = [counts.lost, counts.unreadable]
+            .iter()
+            .fold(dropped, |sum, more| sum.saturating_add(*more));
+        if lost > location.lost_known {
+            location.lost_known = lost;
+            feed.analyses.lost(self.rank, at);
+        }
+    }
+
+    pub(super) fn tell_lost(&self, thread: usize, packet: u64, feed: &mut Feed) {
+        let rank = self.rank;
+        feed.notes.add(Trouble::LostPacket, || {
+            format!(
+                "rank {rank}, thread {thread}: packet {packet} never came; its records count as \
+                 dropped"
+            )
+        });
+    }
+
+    pub(super) fn tell(&self, read: Result<(), RecordError>, feed: &mut Feed) {
+        if let Err(error) = read {
+            let rank = self.rank;
+            feed.notes.add(Trouble::Record, || {
+                format!("rank {rank}: {error}; the rest of the packet is dropped")
+            });
+        }
+    }
+}
