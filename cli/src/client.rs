@@ -1,8 +1,7 @@
-//! The gRPC client of a job's gateway: over its Unix socket, or with TLS from another host.
+//! The gRPC client of a job's gateway.
 
-use invivo_grpc::channel::Way;
+use crate::job::Job;
 use invivo_grpc::v1::invivo_client::InvivoClient;
-use invivo_jobdir::Connect;
 use std::time::Duration;
 use tokio::time::Instant;
 use tonic::metadata::{Ascii, MetadataValue};
@@ -15,7 +14,7 @@ use tonic::{Code, Request, Status};
 /// starting again.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 /// Between two attempts.
-const RETRY_INTERVAL: Duration = Duration::from_millis(100);
+pub const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 /// The longest answer that is taken, in bytes; the gateway gives no longer ones.
 const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
@@ -60,27 +59,24 @@ pub struct CallError {
 ///
 /// # Errors
 /// When `connect.json` holds what cannot be a token or an address.
-pub fn client(connect: &Connect, scope: Scope) -> anyhow::Result<Client> {
+pub fn client(job: &Job, scope: Scope) -> anyhow::Result<Client> {
     let token = match scope {
-        Scope::View => &connect.view,
-        Scope::Control => &connect.control,
+        Scope::View => &job.view,
+        Scope::Control => &job.control,
     };
     anyhow::ensure!(
         !token.is_empty(),
         "connect.json of job {} has no token for this",
-        connect.job
+        job.job
     );
-    let mut value = MetadataValue::try_from(format!("Bearer {token}")).map_err(|_| {
-        anyhow::anyhow!(
-            "the token in connect.json of job {} is no token",
-            connect.job
-        )
-    })?;
+    let mut value = MetadataValue::try_from(format!("Bearer {token}"))
+        .map_err(|_| anyhow::anyhow!("the token in connect.json of job {} is no token", job.job))?;
     // Kept out of debug output and of HTTP/2's table of compressed headers.
     value.set_sensitive(true);
-    let channel = Way::to(connect).channel()?;
-    Ok(InvivoClient::with_interceptor(channel, Bearer { value })
-        .max_decoding_message_size(ANSWER_BYTES_MAX))
+    Ok(
+        InvivoClient::with_interceptor(job.channel()?, Bearer { value })
+            .max_decoding_message_size(ANSWER_BYTES_MAX),
+    )
 }
 
 /// Makes a call, and makes it again while the gateway or the root is away, for at most
@@ -88,7 +84,7 @@ pub fn client(connect: &Connect, scope: Scope) -> anyhow::Result<Client> {
 ///
 /// # Errors
 /// The last answer, as a sentence with what to do next.
-pub async fn patiently<T, F>(connect: &Connect, call: impl Fn() -> F) -> Result<T, CallError>
+pub async fn patiently<T, F>(job: &Job, call: impl Fn() -> F) -> Result<T, CallError>
 where
     F: Future<Output = Result<tonic::Response<T>, Status>>,
 {
@@ -105,29 +101,20 @@ where
         if called_at.elapsed() > PATIENCE {
             deadline = Instant::now() + PATIENCE;
         }
-        // Instant::now() >= deadline { || Every other code is an answer, and stays the same however
-        // often it is requested.
+        // Every other code is an answer, and stays the same however often it is requested.
         if status.code() != Code::Unavailable || Instant::now() >= deadline {
-            return Err(explained(connect, &status));
+            return Err(explained(job, &status));
         }
         tokio::time::sleep(RETRY_INTERVAL).await;
     }
 }
 
 /// What went wrong, why, and what to do next.
-pub fn explained(connect: &Connect, status: &Status) -> CallError {
-    let job = &connect.job;
+pub fn explained(from: &Job, status: &Status) -> CallError {
+    let job = &from.job;
     // A status with a source was made on this side: the connection did not come about or broke.
     if let Some(source) = std::error::Error::source(status) {
-        let way = Way::to(connect);
-        let next = match way {
-            Way::Unix(_) => "see whether the job still runs: invivo list",
-            Way::Tls { .. } => {
-                "see on its host whether the job still runs (invivo list), and copy its \
-                 connect.json again: a gateway \
-                 that was started anew has another certificate"
-            }
-        };
+        let (way, next) = from.way();
         return CallError {
             unreachable: true,
             text: format!(

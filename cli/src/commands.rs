@@ -3,6 +3,7 @@
 
 pub mod analyses;
 pub mod audit;
+pub mod bridge;
 pub mod buffers;
 pub mod config;
 pub mod control;

@@ -32,7 +32,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "shutdown",
         ],
     ),
-    ("Access", &["invite", "audit"]),
+    ("Access", &["invite", "audit", "bridge"]),
     ("Help", &["config", "completions", "man", "help"]),
 ];
 

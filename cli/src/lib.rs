@@ -1,6 +1,6 @@
 //! The client of a running job: commands that look at it and steer it (`commands`), scripts
 //! (`session`), a screen (`top`), and how answers look (`view`). Jobs are found by the crate
-//! `jobdir` and reached over their gateway (`client`).
+//! `jobdir` and reached over their gateway (`client`, `job`), also behind a login (`ssh`).
 //!
 //! This crate owns the whole command line of `invivo`, for help, completions and manual pages; the
 //! verbs that start jobs are the launcher's.
@@ -12,7 +12,9 @@
 pub mod client;
 pub mod commands;
 mod help;
+pub mod job;
 pub mod session;
+pub mod ssh;
 pub mod steer;
 pub mod top;
 pub mod view;
@@ -94,6 +96,8 @@ enum Verb {
     Invite(commands::invite::Args),
     /// Show which options hold, and who said so
     Config(commands::config::Args),
+    /// Connect standard input and output with a job's gateway: the other end of --on
+    Bridge(commands::bridge::Args),
     /// Print the completions of a shell
     Completions(commands::shell::CompletionsArgs),
     /// Write the manual pages
@@ -143,6 +147,7 @@ impl Cli {
             Verb::Audit(args) => commands::block_on(commands::audit::run(args)),
             Verb::Invite(args) => commands::block_on(commands::invite::run(args)),
             Verb::Config(args) => commands::finish(commands::config::run(&args)),
+            Verb::Bridge(args) => commands::block_on(commands::bridge::run(args)),
             Verb::Completions(args) => {
                 commands::finish(commands::shell::completions(&args, Cli::command()))
             }

@@ -2,10 +2,11 @@
 //! `top`.
 
 use crate::client::{CallError, Client, patiently};
+use crate::job::Job;
 use crate::view::command;
 use invivo_grpc::command::call;
 use invivo_grpc::v1::{CommandReply, HelloRequest};
-use invivo_jobdir::{Connect, random};
+use invivo_jobdir::random;
 use invivo_proto::control::order::Order;
 use std::time::Duration;
 
@@ -42,17 +43,13 @@ pub fn sentence(order: Order, reply: &CommandReply) -> String {
 ///
 /// # Errors
 /// If the gateway does not answer, or refuses the order.
-pub async fn give(
-    order: Order,
-    connect: &Connect,
-    client: &Client,
-) -> Result<CommandReply, CallError> {
+pub async fn give(order: Order, job: &Job, client: &Client) -> Result<CommandReply, CallError> {
     // Chosen here, so that a repeated call is the same command.
     let command_id = fresh_id();
     // For the client's name in the audit log. An error is ignored: the order would get it as well.
     let _ = client.clone().hello(hello()).await;
-    // { || Repeating is safe: the root answers an id that it has seen and does not act again.
-    patiently(connect, async || {
+    // Repeating is safe: the root answers an id that it has seen and does not act again.
+    patiently(job, async || {
         call(&mut client.clone(), command_id, order).await
     })
     .await

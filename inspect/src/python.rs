@@ -64,7 +64,7 @@ pub enum Python {
         path: String,
         why: NoPython,
     },
-    Read(Interpreter),
+    Read(Box<Interpreter>),
 }
 
 /// The interpreter of the process that was looked at last.
@@ -172,12 +172,12 @@ fn known((path, runtime, version, eval_loop, words): Found) -> Python {
     let described = layout::described(&words);
     let described = described.or_else(|| layout::of(version).map(Described::Layout));
     match described.unwrap_or(Described::Version(version.0, version.1)) {
-        Described::Layout(layout) => Python::Read(Interpreter {
+        Described::Layout(layout) => Python::Read(Box::new(Interpreter {
             path,
             runtime,
             layout,
             eval_loop: eval_loop.0..eval_loop.1,
-        }),
+        })),
         Described::Version(major, minor) => Python::Unread {
             path,
             why: NoPython::Version { major, minor },

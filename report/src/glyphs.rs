@@ -68,7 +68,7 @@ impl Look {
 
     /// Text that this terminal can show.
     pub fn text(self, text: &str) -> String {
-        // !self.ascii); || Command lines and notes come from elsewhere: an escape sequence in them
+        // Command lines and notes come from elsewhere: an escape sequence in them
         // would steer the terminal.
         let shown = |c: char| !c.is_control() && (c.is_ascii() || !self.ascii);
         text.chars()

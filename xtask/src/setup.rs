@@ -2,6 +2,7 @@
 
 mod packages;
 mod python;
+mod sshd;
 mod tools;
 
 use anyhow::Result;
@@ -61,6 +62,7 @@ pub fn run(purpose: Purpose<'_>, json: bool) -> Result<()> {
         Purpose::Test { all } => {
             python::for_tests(all)?;
             tools::ensure()?;
+            sshd::ensure()?;
             if all {
                 python::zig()?;
             }

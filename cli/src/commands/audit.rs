@@ -47,14 +47,16 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         {
             Ok(entries) => entries,
             // The gateway leaves with the job: that is the end of the log, and no failure.
-            Err(_) if args.follow && job.has_ended() => return Ok(Outcome::Done),
+            Err(_) if args.follow && job.has_ended().await => return Ok(Outcome::Done),
             Err(error) => return Err(error.into()),
         };
         match screen.show(&mut entries).await? {
             Err(status) if !args.follow => return Err(explained(&job, &status).into()),
             // The gateway may end and come again, as long as the job is there; what it still knows
             // has been shown.
-            _ if args.follow && !job.has_ended() => screen.shown_before_ns = Some(screen.newest_ns),
+            _ if args.follow && !job.has_ended().await => {
+                screen.shown_before_ns = Some(screen.newest_ns)
+            }
             _ => return Ok(Outcome::Done),
         }
         tokio::time::sleep(RETRY_INTERVAL).await;

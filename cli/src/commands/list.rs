@@ -1,6 +1,8 @@
 //! `invivo list`.
 
 use super::{Outcome, print, print_json, target};
+use crate::ssh::login::{Login, May};
+use anyhow::{Context, bail};
 use invivo_jobdir::{Connect, Liveness};
 use invivo_report::table::{Side, Table};
 use invivo_report::units::duration;
@@ -13,8 +15,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 #[command(after_help = "\
 Examples:
   invivo list
+  invivo list --on me@login
   invivo list --json | jq -r '.jobs[].job'")]
 pub struct Args {
+    #[command(flatten)]
+    there: target::There,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -46,6 +51,9 @@ struct Row<'a> {
 /// # Errors
 /// When the state directory cannot be read.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+    if let Some(login) = args.there.login()? {
+        return there(&login, args.json);
+    }
     let jobs = invivo_jobdir::jobs()?;
     // On standard error, so that JSON stays JSON.
     target::tell_leftovers(&jobs);
@@ -63,6 +71,18 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         print(&text(&jobs.running, now))?;
     }
     Ok(Outcome::Done)
+}
+
+/// The list of another host, as `invivo` prints it there.
+fn there(login: &Login, json: bool) -> anyhow::Result<Outcome> {
+    let arguments: &[&str] = if json { &["list", "--json"] } else { &["list"] };
+    let mut ssh = login.command(May::Ask, arguments);
+    let status = ssh.status().context("ssh cannot be started")?;
+    match status.code() {
+        Some(0) => Ok(Outcome::Done),
+        Some(127) => bail!("{}", login.no_program()),
+        _ => bail!("there is no list of {login}; try: ssh {login}"),
+    }
 }
 
 fn row((path, connect): &(PathBuf, Connect)) -> Row<'_> {

@@ -3,11 +3,11 @@
 use super::target::Target;
 use super::{Outcome, note, print, print_json};
 use crate::client::{Client, Scope, patiently};
+use crate::job::Job;
 use crate::view::records;
 use crate::view::since_start::SinceStart;
 use invivo_config::{Time, Value};
 use invivo_grpc::v1;
-use invivo_jobdir::Connect;
 
 /// Options of `invivo records`.
 #[derive(Clone, Debug, clap::Args)]
@@ -74,7 +74,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
 }
 
 /// The present job time, in ns.
-async fn now(job: &Connect, client: &Client) -> anyhow::Result<u64> {
+async fn now(job: &Job, client: &Client) -> anyhow::Result<u64> {
     let reply = patiently(job, async || {
         client.clone().status(v1::StatusRequest {}).await
     })

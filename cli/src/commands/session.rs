@@ -1,9 +1,10 @@
 //! `invivo session run`: steers a job by a script.
 
 use super::progress::Progress;
-use super::target::{Job, Target};
+use super::target::Target;
 use super::{finish, note, print, print_json};
 use crate::client::{self, Scope};
+use crate::job::Job;
 use crate::session::{Listener, Script, StepResult, Summary, read, run as carry_out};
 use invivo_config::toml_file::{self, Source};
 use invivo_config::{Time, Value};

@@ -1,9 +1,12 @@
-//! Finds the job that a command is for: by `--job`, by `--connect`, or the only one that runs.
+//! Finds the job that a command is for: by `--job`, by `--connect`, by `--on` behind a login, or the
+//! only one that runs.
 
 use crate::client::{self, Client, Scope};
+use crate::job::Job;
+use crate::ssh::Far;
+use crate::ssh::login::{self, Login};
 use invivo_jobdir::{Connect, Jobs, Liveness};
 use std::fmt::Write;
-use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 /// Options of every command that talks to a job.
@@ -17,36 +20,39 @@ pub struct Target {
     /// run --listen`)
     #[arg(long, value_name = "FILE", env = "INVIVO_CONNECT")]
     pub connect: Option<PathBuf>,
+    #[command(flatten)]
+    pub there: There,
     /// Print JSON; durations are in ns and sizes in bytes
     #[arg(long)]
     pub json: bool,
 }
 
-/// A job, and where it was found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Job {
-    /// How it is reached.
-    pub connect: Connect,
-    /// The file that says so.
-    pub path: PathBuf,
+/// Options of every command that works behind a login too.
+#[derive(Clone, Debug, clap::Args)]
+pub struct There {
+    /// Look for the job on this host, which ssh reaches (me@login); the connection goes through ssh
+    #[arg(
+        long,
+        value_name = "HOST",
+        env = "INVIVO_ON",
+        conflicts_with = "connect"
+    )]
+    pub on: Option<String>,
+    /// With --on: where `invivo` is there, if it is not in the PATH
+    #[arg(long, value_name = "PATH", env = "INVIVO_ON_PROGRAM", default_value = login::PROGRAM)]
+    #[arg(hide_default_value = true)]
+    pub on_program: String,
 }
 
-impl Deref for Job {
-    type Target = Connect;
-
-    fn deref(&self) -> &Connect {
-        &self.connect
-    }
-}
-
-impl Job {
-    /// Whether the job is over, or its measurement was shut down: its `connect.json` is gone, or
-    /// another job's, or its supervisor is gone. On another host the latter cannot be seen.
-    pub fn has_ended(&self) -> bool {
-        // By its token too: a later job may have the same id.
-        let is_same =
-            |other: Connect| (other.job, other.view) == (self.job.clone(), self.view.clone());
-        self.liveness() == Liveness::Stale || !Connect::read(&self.path).is_ok_and(is_same)
+impl There {
+    /// The login, if there is one.
+    ///
+    /// # Errors
+    /// When what was given is no host.
+    pub fn login(&self) -> anyhow::Result<Option<Login>> {
+        let on = self.on.as_deref();
+        on.map(|host| Login::new(host, &self.on_program))
+            .transpose()
     }
 }
 
@@ -68,13 +74,17 @@ impl Target {
     }
 
     fn find_with(&self, tell: fn(&Jobs)) -> anyhow::Result<Job> {
+        if let Some(login) = self.there.login()? {
+            let (connect, far) = Far::find(login, self.job.as_deref())?;
+            return Ok(Job::of_far(connect, far));
+        }
         if let Some(path) = &self.connect {
             // A file that was named counts wherever it lies: it may be a copy from another host.
             return named(path, self.job.as_deref());
         }
         let jobs = invivo_jobdir::jobs()?;
         tell(&jobs);
-        select(jobs, self.job.as_deref())
+        select(jobs, self.job.as_deref(), is_reached_from_here)
     }
 
     /// The job that is meant, and a client for it.
@@ -118,10 +128,7 @@ fn named(path: &Path, id: Option<&str>) -> anyhow::Result<Job> {
             connect.host
         );
     }
-    Ok(Job {
-        connect,
-        path: path.to_owned(),
-    })
+    Ok(Job::of_file(connect, path.to_owned()))
 }
 
 /// Names what was cleaned up and what cannot be used.
@@ -136,14 +143,26 @@ pub fn tell_leftovers(jobs: &Jobs) {
     }
 }
 
-fn select(jobs: Jobs, id: Option<&str>) -> anyhow::Result<Job> {
+/// The job that is meant, whichever host it runs on: the way to it is the caller's.
+///
+/// # Errors
+/// As [`Target::find`].
+pub fn find_on_any_host(id: Option<&str>) -> anyhow::Result<Job> {
+    select(invivo_jobdir::jobs()?, id, |_| true)
+}
+
+/// A job on another host that listens there is as good as one here.
+fn is_reached_from_here(job: &Job) -> bool {
+    job.liveness() != Liveness::Elsewhere || job.url.is_some()
+}
+
+fn select(jobs: Jobs, id: Option<&str>, is_reached: fn(&Job) -> bool) -> anyhow::Result<Job> {
     const START: &str = "start one: invivo run -- mpiexec -n 4 ./app";
-    // A job on another host that listens there is as good as one here.
     let (here, elsewhere): (Vec<Job>, Vec<Job>) = jobs
         .running
         .into_iter()
-        .map(|(path, connect)| Job { connect, path })
-        .partition(|job| job.liveness() != Liveness::Elsewhere || job.url.is_some());
+        .map(|(path, connect)| Job::of_file(connect, path))
+        .partition(is_reached);
     let all = here.len() + elsewhere.len();
     if let Some(id) = id {
         let id = full(id, here.iter().chain(&elsewhere));
@@ -217,7 +236,8 @@ mod tests {
     }
 
     fn chosen(ids: &[(&str, bool)], id: Option<&str>) -> String {
-        select(jobs(ids), id).map_or_else(|error| format!("error: {error}"), |job| job.job.clone())
+        select(jobs(ids), id, is_reached_from_here)
+            .map_or_else(|error| format!("error: {error}"), |job| job.job.clone())
     }
 
     /// The only job is meant and of several the one named.

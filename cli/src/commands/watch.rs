@@ -1,8 +1,9 @@
 //! `invivo watch`: a line that is refreshed in place on a terminal, plain lines elsewhere.
 
-use super::target::{Job, Target};
+use super::target::Target;
 use super::{Outcome, note, print, print_as_it_is, print_json};
 use crate::client::{Client, PATIENCE, Scope, explained};
+use crate::job::Job;
 use invivo_config::{Time, Value};
 use invivo_grpc::v1::{Snapshot, WatchRequest};
 use invivo_report::{status, terminal};
@@ -78,7 +79,7 @@ async fn open(
             Ok(stream) => return Ok(Some(stream.into_inner())),
             // Before the kind of error matters: a gateway that leaves with its job may fail in any
             // way.
-            Err(_) if job.has_ended() => return Ok(None),
+            Err(_) if job.has_ended().await => return Ok(None),
             Err(status) if status.code() != Code::Unavailable || Instant::now() >= deadline => {
                 return Err(explained(job, &status).into());
             }

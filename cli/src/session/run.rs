@@ -5,7 +5,7 @@ use super::running::Session;
 use super::script::{Action, Script, Step, number};
 use super::step::{Done, late};
 use crate::client::Client;
-use crate::commands::target::Job;
+use crate::job::Job;
 use crate::steer;
 use invivo_proto::control::order::Order;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -3,7 +3,7 @@
 use super::field::{Answer, Kind};
 use super::outcome::StepResult;
 use crate::client::Client;
-use crate::commands::target::Job;
+use crate::job::Job;
 use tokio::time::Instant;
 
 /// A session under way.

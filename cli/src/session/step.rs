@@ -80,8 +80,8 @@ impl<L> Session<'_, L> {
             }
             Action::Wait(Wait::JobEnd) => {
                 // A look at the job's files, which costs the job nothing.
-                while !self.job.has_ended() {
-                    sleep(POLL_INTERVAL).await;
+                while !self.job.has_ended().await {
+                    sleep(self.job.look_interval()).await;
                 }
                 passed("")
             }
@@ -107,7 +107,10 @@ impl<L> Session<'_, L> {
         // Noted before the order is given: it may be carried out although the step times out.
         self.standing |= matches!(order, Order::Pause { .. } | Order::Hold { .. });
         let given = steer::give(order, self.job, &self.client).await;
-        let reply = given.map_err(|error| self.trouble(&error))?;
+        let reply = match given {
+            Ok(reply) => reply,
+            Err(error) => return Err(self.trouble(&error).await),
+        };
         let answer = raw(&reply);
         let reply = reply.since(self.job.started_ns);
         if !complete(&reply) {
@@ -217,14 +220,16 @@ impl<L> Session<'_, L> {
                 status: status.status.unwrap_or_default(),
             })
         };
-        ask().await.map_err(|error| self.trouble(&error))
+        match ask().await {
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(self.trouble(&error).await),
+        }
     }
 
     /// A call was not answered, or the answer was no.
-    fn trouble(&self, error: &CallError) -> Trouble {
-        // self.job.has_ended(); || A job that ends while it is queried is gone, whatever the
-        // gateway said last.
-        let gone = error.unreachable || self.job.has_ended();
+    async fn trouble(&self, error: &CallError) -> Trouble {
+        // A job that ends while it is queried is gone, whatever the gateway said last.
+        let gone = error.unreachable || self.job.has_ended().await;
         let ending = if gone { Ending::Gone } else { Ending::Failed };
         Trouble::new(ending, error.to_string())
     }

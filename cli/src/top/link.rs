@@ -3,7 +3,7 @@
 
 use super::model::Event;
 use crate::client::Client;
-use crate::commands::target::Job;
+use crate::job::Job;
 use crate::steer;
 use crate::view::since_start::SinceStart;
 use invivo_grpc::v1::{GridRequest, MatrixRequest, WatchRequest};
@@ -111,7 +111,7 @@ async fn watch(job: Arc<Job>, mut client: Client, interval: Duration, events: Se
             Ok(()) => "the gateway has ended".to_owned(),
             Err(status) => status.message().to_owned(),
         };
-        let event = if job.has_ended() {
+        let event = if job.has_ended().await {
             Event::Ended
         } else {
             Event::Lost(why)

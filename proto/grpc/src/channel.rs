@@ -86,7 +86,10 @@ fn unix(socket: &Path) -> Channel {
 
 /// Connects to a socket that this user listens on: a token must not be shown to anybody else, who
 /// may have put a socket in the place of the gateway's.
-async fn connect_to_own(socket: &Path) -> std::io::Result<UnixStream> {
+///
+/// # Errors
+/// When nobody listens there, or another user does.
+pub async fn connect_to_own(socket: &Path) -> std::io::Result<UnixStream> {
     let stream = UnixStream::connect(socket).await?;
     let listener = stream.peer_cred()?.uid();
     if listener == rustix::process::geteuid().as_raw() {

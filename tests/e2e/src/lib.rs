@@ -15,7 +15,7 @@
 //! logs/      what programs write down           results/   report, page and timeline
 //! checks     what must hold of every report     interval   what must hold of a cut-out table
 //! kills/     random kills of processes          soak/      long runs with random clients
-//! remarks    what tests say of themselves
+//! remarks    what tests say of themselves   login      a login server on loopback
 //! ```
 
 #![forbid(unsafe_code)]
@@ -29,6 +29,7 @@ pub mod feature_table;
 pub mod interval;
 pub mod job;
 pub mod kills;
+pub mod login;
 pub mod logs;
 pub mod manual;
 pub mod mpi;

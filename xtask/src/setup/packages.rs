@@ -80,8 +80,18 @@ const PACKAGES: &[(&str, Use, &str)] = &[
         Use::Test,
         "another allocator in the tests' programs",
     ),
+    (
+        "libnss-wrapper",
+        Use::Test,
+        "users of the tests' own login server",
+    ),
     ("libpmi2-0", Use::Test, "MPICH under Slurm"),
     ("libpmix2", Use::Test, "Open MPI under Slurm"),
+    (
+        "openssh-client",
+        Use::Test,
+        "jobs that are reached by ssh, in the tests",
+    ),
     ("munge", Use::Test, "Slurm's authentication"),
     ("slurm-wlm", Use::Test, "a launcher of the tests"),
     (
