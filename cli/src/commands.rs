@@ -5,6 +5,7 @@ pub mod analyses;
 pub mod audit;
 pub mod bridge;
 pub mod buffers;
+pub mod compare;
 pub mod config;
 pub mod control;
 pub mod efficiency;

@@ -23,6 +23,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "buffers",
             "records",
             "report",
+            "compare",
         ],
     ),
     (

@@ -72,6 +72,8 @@ enum Verb {
     Timeline(commands::timeline::Args),
     /// Show the report of a job that is over, or make an HTML page of it
     Report(commands::report::Args),
+    /// Compare runs of a program by their reports
+    Compare(commands::compare::Args),
     /// Show or change what buffers keep when not everything fits
     Strategy(commands::strategy::Args),
     /// Show which analyses are on, or switch them
@@ -135,6 +137,7 @@ impl Cli {
             Verb::Records(args) => commands::block_on(commands::records::run(args)),
             Verb::Timeline(args) => commands::block_on(commands::timeline::run(args)),
             Verb::Report(args) => commands::finish(commands::report::run(&args)),
+            Verb::Compare(args) => commands::finish(commands::compare::run(&args)),
             Verb::Strategy(args) => commands::block_on(commands::strategy::run(args)),
             Verb::Analyses(args) => commands::block_on(commands::analyses::run(args)),
             Verb::Pause(args) => commands::block_on(commands::control::pause(args)),

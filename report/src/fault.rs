@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_python_function_is_named_not_what_calls_c_for_it() {
+    fn the_python_function_is_named_not_its_caller_in_c() {
         let path = vec![
             step("libc.so.6", "memcpy", ""),
             step("libffi.so.8", "", "+0x1"),

@@ -4,6 +4,7 @@
 //! ```text
 //! contents rows saved_file            what a report says, and reading one
 //! text json html                      its forms
+//! compare                             runs beside each other
 //! death fault efficiency left_out     parts of these
 //! timeline_pages timeline      pages become an observation, and that a picture and a file
 //! analyses coverage functions matrix recording status      tables and sentences about an answer
@@ -17,6 +18,7 @@
 
 pub mod analyses;
 pub mod call_sites;
+pub mod compare;
 mod contents;
 pub mod coverage;
 pub mod death;

@@ -46,7 +46,7 @@ fn after_a_death_the_result_comes_first_and_nobody_finalises() {
 /// Behind the death of a tool process: one result of what there is, and the ranks are not waited
 /// for.
 #[test]
-fn what_was_left_is_reported_once_it_is_taken_or_late() {
+fn what_was_left_is_reported_once_taken_or_late() {
     for comes in [true, false] {
         let mut shutdown = Shutdown::new(2, 3);
         shutdown.salvage(5);

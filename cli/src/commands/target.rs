@@ -1,5 +1,5 @@
-//! Finds the job that a command is for: by `--job`, by `--connect`, by `--on` behind a login, or the
-//! only one that runs.
+//! Finds the job that a command is for: by `--job`, by `--connect`, by `--on` behind a login, or
+//! the only one that runs.
 
 use crate::client::{self, Client, Scope};
 use crate::job::Job;

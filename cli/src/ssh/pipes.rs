@@ -30,7 +30,7 @@ impl Pipes {
     /// Starts a bridge, and waits for what it says; it blocks meanwhile.
     ///
     /// # Errors
-    /// What kept it, in a sentence: ssh cannot be started, does not get there, or finds no `invivo`.
+    /// What kept it, in a sentence: ssh cannot be started, gets nowhere, or finds no `invivo`.
     pub fn open(login: &Login, job: Option<&str>, may: May) -> io::Result<(Greeting, Pipes)> {
         let mut arguments = vec!["bridge"];
         arguments.extend(job.iter().flat_map(|job| ["--job", job]));

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_of_the_interpreter_are_told_where_the_thread_is_in_them() {
+    fn interpreter_functions_are_told_where_the_thread_is() {
         let path = &blocked()[3..];
         let found = merge(path, true, &[run(Some(0x520), &[1])]);
         assert_eq!(found, ["python+3001", "1", "ext.so+9004", "libc+9005"]);

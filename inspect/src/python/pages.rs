@@ -4,8 +4,8 @@ use crate::memory::ProcessMemory;
 
 /// Bytes of a page, as on every system that we run on.
 const PAGE_BYTES: usize = 4096;
-/// Pages of one look. The newest thousand calls of Python lie in some thirty of them, before 3.11 in
-/// more than two hundred; each takes a thread that stands still for us about a microsecond.
+/// Pages of one look. The newest thousand calls of Python lie in some thirty of them, before 3.11
+/// in more than two hundred; each takes a thread that stands still for us about a microsecond.
 const PAGES_MAX: usize = 256;
 
 /// Room for pages, and what of it is used.

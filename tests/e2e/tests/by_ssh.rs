@@ -86,7 +86,7 @@ impl Far {
             let said = std::fs::read_to_string(self.login.home().join("output"));
             assert!(
                 ended.is_none() && begun.elapsed() < WITHIN,
-                "not within {WITHIN:?}: {what}; the job ({ended:?}) says {said:?}; status says {:?}",
+                "not within {WITHIN:?}: {what}; the job ({ended:?}) says {said:?}; status: {:?}",
                 self.ask(&["status"])
             );
             std::thread::sleep(Duration::from_millis(100));

@@ -62,7 +62,7 @@ fn what_is_left(running: &mut Running) -> (Report, BTreeMap<u32, LastCalls>) {
 
 /// A job that has recorded little loses nothing: all of it lies in the first packet of each rank.
 #[test]
-fn the_last_calls_of_every_rank_are_those_that_it_noted() {
+fn every_rank_leaves_the_last_calls_that_it_noted() {
     for family in Family::ALL {
         for language in [Language::C, Language::Fortran] {
             let what = format!("{family:?}, {language:?}");

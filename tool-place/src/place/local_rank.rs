@@ -86,8 +86,8 @@ impl LocalRank {
         self.rings = bell::can_ring(pid);
     }
 
-    /// Its supervisor attached, with its memory, after the death of the place that it had: what lies
-    /// there is taken.
+    /// Its supervisor attached, with its memory, after the death of the place that it had: what
+    /// lies there is taken.
     pub fn salvage(&mut self, memory: Memory) {
         self.records.salvage(memory);
         self.life = Life::Ending;

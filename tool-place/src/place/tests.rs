@@ -495,7 +495,6 @@ fn a_failed_place_lets_its_ranks_go_on() {
         matches!(&said[0], Up::RankEnded(ended) if ended.how == Ended::Signal(9)),
         "{said:?}"
     );
-    // Its supervisor lingers, and is let go when the root says so.
     scene.down(Down::Release);
     assert_eq!(second.hear(), Some(ToSupervisor::Leave));
 }

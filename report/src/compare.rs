@@ -1,0 +1,88 @@
+//! Compares runs of a program by their reports: what takes longer, by how much, and whether that
+//! can be chance.
+//!
+//! ```text
+//! quantities                   what is taken from a report
+//! changes <- quantities        what is found
+//! rank_sums                    how probable a difference is by chance
+//! verdicts <- rank_sums        the same for many quantities at once
+//! text                         the page
+//! ```
+
+mod changes;
+mod quantities;
+mod rank_sums;
+mod text;
+mod verdicts;
+
+pub use changes::{CHANCE_MAX, Change, Comparison, Runs, Verdict};
+pub use quantities::{Direction, Quantity, SHARE_MIN, Unit};
+pub use rank_sums::RUNS_MAX;
+pub use text::text;
+
+use crate::contents::Report;
+
+/// Compares runs. `threshold` is relative: 0.02 is two percent.
+///
+/// None of the sides may be empty, nor have more than [`RUNS_MAX`] runs.
+pub fn compare(base: &[Report], new: &[Report], threshold: f64) -> Comparison {
+    let mut changes = changes(base, new);
+    let runs_needed = verdicts::judge(&mut changes, (base.len(), new.len()), threshold);
+    Comparison {
+        worse: changes.iter().any(|one| one.verdict == Verdict::Worse),
+        notes: quantities::notes(base, new),
+        base: runs(base),
+        new: runs(new),
+        threshold,
+        runs_needed,
+        changes,
+    }
+}
+
+fn runs(of: &[Report]) -> Runs {
+    let first = of.first();
+    let start = first.and_then(|report| report.start.as_ref());
+    Runs {
+        runs: of.len(),
+        ranks: first.map_or(0, |report| report.job.ranks),
+        library: first.map_or_else(String::new, |report| report.job.library.clone()),
+        command: start.map(|start| start.command_line()),
+        date: start.map(|start| start.date()),
+    }
+}
+
+fn changes(base: &[Report], new: &[Report]) -> Vec<Change> {
+    let of = |quantity: &Quantity, reports: &[Report]| -> Vec<f64> {
+        let values = reports.iter().filter_map(|report| quantity.of(report));
+        values.collect()
+    };
+    let whole = quantities::of_the_whole().into_iter();
+    let functions = quantities::of_functions(base, new).into_iter();
+    let all = whole.chain(functions).filter_map(|quantity| {
+        let (base, new) = (of(&quantity, base), of(&quantity, new));
+        let (base_median, new_median) = (median(&base)?, median(&new)?);
+        Some(Change {
+            quantity,
+            change: (base_median > 0.0).then(|| new_median / base_median - 1.0),
+            base,
+            new,
+            base_median,
+            new_median,
+            p: None,
+            verdict: Verdict::Same,
+        })
+    });
+    all.collect()
+}
+
+/// Of numbers in any order; of an even count the mean of the middle two.
+fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let upper = *sorted.get(sorted.len() / 2)?;
+    let lower = *sorted.get((sorted.len() - 1) / 2)?;
+    Some(f64::midpoint(lower, upper))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! Comparisons of reports with known numbers.
+
+use super::*;
+use proptest::prelude::*;
+
+/// A report of two ranks: `seconds` in `MPI_Allreduce` per rank, and a little in `MPI_Comm_rank`.
+fn run(observed: f64, seconds: f64, calls: u64) -> Report {
+    let json = serde_json::json!({
+        "job": {"id": "j", "ranks": 2, "places": 1, "nodes": 1, "family": "ompi", "library": "x"},
+        "observed_seconds": observed,
+        "coverage": {"ranks": 2, "ranks_reporting": 2},
+        "totals": [
+            {"function": "MPI_Allreduce", "calls": calls, "seconds": 2.0 * seconds},
+            {"function": "MPI_Comm_rank", "calls": 2, "seconds": 1e-6},
+        ],
+    });
+    serde_json::from_value(json).expect("a report")
+}
+
+fn runs(many: usize, seconds: impl Fn(usize) -> f64) -> Vec<Report> {
+    (0..many)
+        .map(|at| run(10.0 + seconds(at), seconds(at), 100))
+        .collect()
+}
+
+fn verdict(of: &Comparison, function: Option<&str>, quantity: &str) -> Verdict {
+    let mut changes = of.changes.iter();
+    let is_it = |one: &&Change| {
+        one.quantity.function.as_deref() == function && one.quantity.quantity.starts_with(quantity)
+    };
+    changes.find(is_it).expect("it is compared").verdict
+}
+
+#[test]
+fn a_slower_function_is_found_beyond_chance() {
+    // The runs of a side differ by up to 1 %, and the sides by 5.
+    let base = runs(8, |at| 2.0 + 0.002 * at as f64);
+    let new = runs(8, |at| 2.1 + 0.002 * at as f64);
+    let found = compare(&base, &new, 0.02);
+    assert!(found.worse);
+    assert_eq!(
+        verdict(&found, Some("MPI_Allreduce"), "time"),
+        Verdict::Worse
+    );
+    assert_eq!(verdict(&found, None, "in MPI"), Verdict::Worse);
+    // A fifth of it: below two percent.
+    assert_eq!(verdict(&found, None, "observed"), Verdict::Same);
+    assert_eq!(
+        verdict(&found, Some("MPI_Allreduce"), "calls"),
+        Verdict::Same
+    );
+    let back = compare(&new, &base, 0.02);
+    assert!(!back.worse);
+    assert_eq!(
+        verdict(&back, Some("MPI_Allreduce"), "time"),
+        Verdict::Better
+    );
+    insta::assert_snapshot!(text(&found));
+}
+
+#[test]
+fn of_few_runs_the_threshold_decides_and_it_is_said() {
+    let found = compare(&runs(1, |_| 2.0), &runs(1, |_| 2.1), 0.02);
+    assert!(found.worse && found.changes.iter().all(|one| one.p.is_none()));
+    let page = text(&found);
+    assert!(
+        page.contains("nobody can say what is chance: with 5 of each"),
+        "{page}"
+    );
+    let small = compare(&runs(1, |_| 2.0), &runs(1, |_| 2.1), 0.10);
+    assert!(!small.worse, "{}", text(&small));
+}
+
+#[test]
+fn runs_that_lie_among_each_other_are_no_difference() {
+    // Far apart by their medians, and mixed.
+    let base = runs(8, |at| if at % 2 == 0 { 2.0 } else { 3.0 });
+    let new = runs(8, |at| if at % 2 == 0 { 2.1 } else { 3.1 });
+    let found = compare(&base, &new, 0.02);
+    assert!(!found.worse, "{}", text(&found));
+}
+
+#[test]
+fn what_makes_the_sides_unlike_is_said() {
+    let mut other = run(12.0, 2.0, 200);
+    other.job.ranks = 4;
+    other.totals.remove(1);
+    let found = compare(&[run(12.0, 2.0, 100)], &[other], 0.02);
+    assert_eq!(
+        verdict(&found, Some("MPI_Allreduce"), "calls"),
+        Verdict::Other
+    );
+    assert!(
+        found.notes[0].contains("ranks differ: 2 | 4"),
+        "{:?}",
+        found.notes
+    );
+    let gone = found.changes.iter().find(|one| {
+        one.quantity.function.as_deref() == Some("MPI_Comm_rank") && one.quantity.small
+    });
+    assert!(gone.expect("it is there").new_median == 0.0);
+}
+
+proptest! {
+    #[test]
+    fn a_comparison_with_itself_says_nothing(values in proptest::collection::vec(1.0..9.0, 1..9)) {
+        let of = runs(values.len(), |at| values[at]);
+        let found = compare(&of, &of, 0.0);
+        prop_assert!(!found.worse);
+        prop_assert!(found.changes.iter().all(|one| one.verdict == Verdict::Same));
+    }
+}

@@ -1,0 +1,100 @@
+//! Comparing reports of real runs: a part that became slower is found, and nothing in runs that are
+//! alike.
+
+use invivo_e2e::job::Job;
+use invivo_e2e::mpi::Family;
+use invivo_e2e::paths;
+use invivo_e2e::programs::program;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Of each side: so many can tell a difference from chance.
+const RUNS: usize = 6;
+
+/// Reports of runs whose longer part is slower by so many percent.
+fn reports(into: &Path, family: Family, percent: &str, runs: usize) -> Vec<PathBuf> {
+    let run = |number: usize| {
+        let command = program(family, "slower", ["50", "10000", percent]);
+        let ended = Job::observed(family, 2, &command).run();
+        assert_eq!(ended.code(), 0);
+        let kept = into.join(format!("{percent}-{number}.json"));
+        std::fs::copy(ended.directory().join("report.json"), &kept).expect("a report");
+        kept
+    };
+    (0..runs).map(run).collect()
+}
+
+fn compare(base: &[PathBuf], new: &[PathBuf], options: &[&str]) -> Output {
+    let mut command = Command::new(paths::invivo());
+    command.arg("compare").args(base).arg("--with").args(new);
+    command.args(options).output().expect("it runs")
+}
+
+fn changes(base: &[PathBuf], new: &[PathBuf]) -> Value {
+    let output = compare(base, new, &["--json"]);
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn verdict<'a>(of: &'a Value, function: Option<&str>, quantity: &str) -> &'a Value {
+    let mut changes = of["changes"].as_array().expect("changes").iter();
+    let found = changes.find(|one| {
+        one["function"].as_str() == function && one["quantity"].as_str() == Some(quantity)
+    });
+    found.unwrap_or_else(|| panic!("no {quantity} of {function:?} in {of}"))
+}
+
+/// Rank 0 waits for 10 ms in each round, and for 11 where the others take 5 % longer.
+#[test]
+fn a_slower_part_is_found_and_nothing_between_equal_runs() {
+    let into = tempfile::tempdir().expect("a directory");
+    let base = reports(into.path(), Family::Ompi, "0", 2 * RUNS);
+    let slower = reports(into.path(), Family::Ompi, "5", RUNS);
+
+    let equal = changes(&base[..RUNS], &base[RUNS..]);
+    assert_eq!(equal["worse"], false, "{equal}");
+
+    let found = changes(&base[..RUNS], &slower);
+    let time = verdict(&found, Some("MPI_Allreduce"), "time, per rank");
+    assert_eq!(time["verdict"], "worse", "{time}");
+    let change = time["change"].as_f64().expect("a number");
+    assert!(
+        (0.05..0.2).contains(&change),
+        "10 %, but for the latency: {time}"
+    );
+    let whole = verdict(&found, None, "observed time");
+    assert_eq!(whole["verdict"], "worse", "{whole}");
+    let calls = verdict(&found, Some("MPI_Allreduce"), "calls");
+    assert_eq!(calls["verdict"], "same", "{calls}");
+
+    let told = |new: &[PathBuf], limit| {
+        let output = compare(&base[..RUNS], new, &["--fail-above", limit]);
+        output.status.code()
+    };
+    assert_eq!(told(&slower, "2%"), Some(1));
+    assert_eq!(told(&slower, "50%"), Some(0));
+    assert_eq!(told(&base[RUNS..], "2%"), Some(0));
+}
+
+/// Also of single runs, on another MPI; what is wrong is said before anything is compared.
+#[test]
+fn single_runs_are_compared_by_the_threshold() {
+    let into = tempfile::tempdir().expect("a directory");
+    let base = reports(into.path(), Family::Mpich, "0", 1);
+    let slower = reports(into.path(), Family::Mpich, "50", 1);
+    let output = compare(&base, &slower, &[]);
+    let page = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        page.contains("worse") && page.contains("nobody can say what is chance"),
+        "{page}"
+    );
+
+    let missing = compare(&base, &[into.path().join("none.json")], &[]);
+    let why = String::from_utf8_lossy(&missing.stderr);
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(
+        why.contains("none.json") && why.contains("--report"),
+        "{why}"
+    );
+}
