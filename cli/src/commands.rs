@@ -9,6 +9,7 @@ pub mod compare;
 pub mod config;
 pub mod control;
 pub mod efficiency;
+pub mod explain;
 pub mod functions;
 pub mod hang;
 pub mod heatmap;

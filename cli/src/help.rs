@@ -12,6 +12,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "top",
             "status",
             "watch",
+            "explain",
             "functions",
             "matrix",
             "messages",

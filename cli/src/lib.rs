@@ -50,6 +50,8 @@ enum Verb {
     Watch(commands::watch::Args),
     /// Show the job on a whole screen, and steer it by keys
     Top(top::Args),
+    /// Say in one sentence what limits the job now
+    Explain(commands::explain::Args),
     /// Show the MPI function table
     Functions(commands::functions::Args),
     /// Show the communication matrix
@@ -126,6 +128,7 @@ impl Cli {
             Verb::Status(args) => commands::block_on(commands::status::run(args)),
             Verb::Watch(args) => commands::block_on(commands::watch::run(args)),
             Verb::Top(args) => commands::block_on(top::run(args)),
+            Verb::Explain(args) => commands::block_on(commands::explain::run(args)),
             Verb::Functions(args) => commands::block_on(commands::functions::run(args)),
             Verb::Matrix(args) => commands::block_on(commands::matrix::run(args)),
             Verb::Heatmap(args) => commands::block_on(commands::heatmap::run(args)),

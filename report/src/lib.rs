@@ -4,7 +4,7 @@
 //! ```text
 //! contents rows saved_file            what a report says, and reading one
 //! text json html                      its forms
-//! compare                             runs beside each other
+//! compare explain                     runs beside each other; what limits a job, in a sentence
 //! death fault efficiency left_out     parts of these
 //! timeline_pages timeline      pages become an observation, and that a picture and a file
 //! analyses coverage functions matrix recording status      tables and sentences about an answer
@@ -23,6 +23,7 @@ mod contents;
 pub mod coverage;
 pub mod death;
 mod efficiency;
+pub mod explain;
 pub mod fault;
 pub mod functions;
 pub mod glyphs;
