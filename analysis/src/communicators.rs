@@ -136,6 +136,17 @@ impl Communicators {
         })
     }
 
+    /// All memberships that were defined, in no order.
+    pub fn memberships(&self) -> impl Iterator<Item = (Rank, CommLocal, Membership)> {
+        let each = |(&(rank, comm), &of): (&(Rank, CommLocal), &Membership)| (rank, comm, of);
+        self.memberships.iter().map(each)
+    }
+
+    /// All groups that are known, whole or in part, in no order.
+    pub fn groups(&self) -> impl Iterator<Item = (CommId, &Group)> {
+        self.groups.iter().map(|(id, known)| (*id, &known.group))
+    }
+
     /// The rank of the application that `peer` is on a communicator of `rank`; nothing where no
     /// definition is known.
     #[inline]

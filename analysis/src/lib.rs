@@ -27,6 +27,7 @@ pub mod messages;
 pub mod moments;
 pub mod pauses;
 pub mod records;
+pub mod saved;
 pub mod sites;
 pub mod stacks;
 pub mod status;

@@ -4,8 +4,8 @@
 //! results may be joined in any order at any depth.
 
 use crate::{
-    buffers, functions, grid, hang, matrix, messages, records, sites, stacks, status, switches,
-    timeline,
+    buffers, functions, grid, hang, matrix, messages, records, saved, sites, stacks, status,
+    switches, timeline,
 };
 use invivo_proto::control::tree::Partial;
 
@@ -59,6 +59,7 @@ pub fn merge(into: &mut Partial, from: Partial) -> Result<(), Mismatch> {
             });
         }
         (Partial::Sites(into), Partial::Sites(from)) => sites::merge(into, *from),
+        (Partial::Saved(into), Partial::Saved(from)) => saved::merge(into, *from),
         (into, from) => {
             return Err(Mismatch {
                 into: question(into),
@@ -84,6 +85,7 @@ fn question(of: &Partial) -> &'static str {
         Partial::Analyses(_) => "which analyses are on",
         Partial::Grid(_) => "what happened over time",
         Partial::Sites(_) => "where calls are made",
+        Partial::Saved(_) => "what buffers hold",
     }
 }
 

@@ -9,7 +9,7 @@
 //! where a sender is far ahead of its receiver all the time, the pairs of that channel may be
 //! shifted by some messages.
 
-use crate::observation::Observation;
+use crate::observation::{Call, CallKind, Observation};
 use std::collections::BTreeMap;
 
 /// Messages that MPI keeps in order.
@@ -56,11 +56,81 @@ pub struct Message {
     pub receive: Endpoint,
 }
 
+/// A rank's membership in a communicator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// The communicator's name in the job; of an intercommunicator, of the side that the rank is
+    /// on.
+    pub name: (u32, u32),
+    /// The name of the group that peers are numbered in.
+    pub peers: (u32, u32),
+    /// The rank's own rank in it.
+    pub rank: u32,
+}
+
 /// Sends before the observation's begin that are thought of for one channel: a queue that is longer
 /// is no queue that anybody would want to see as arrows.
 const BEFORE_MAX: usize = 1024;
 
 impl Endpoints {
+    /// Notes the messages that a call of a location sent, or received; it is the `number`-th of its
+    /// track. `member` says what the rank calls its communicators.
+    pub fn note(
+        &mut self,
+        call: &Call,
+        begin_ticks: u64,
+        member: impl Fn(u32) -> Option<Member>,
+        location: (u32, u32),
+        number: usize,
+    ) {
+        let whole = std::iter::once((&call.facts, 0));
+        let parts = call.parts.iter();
+        let parts = parts.map(|part| (&part.facts, part.posted_ticks));
+        for (facts, posted_ticks) in whole.chain(parts) {
+            let Some(member) = facts.comm.and_then(&member) else {
+                continue;
+            };
+            let endpoint = Endpoint {
+                location,
+                call: number,
+                // A blocking call is posted where it begins.
+                posted_ticks: if posted_ticks == 0 {
+                    begin_ticks
+                } else {
+                    posted_ticks
+                },
+            };
+            match facts.kind {
+                CallKind::Send | CallKind::PostSend => {
+                    if let Some(destination) = facts.rank {
+                        let channel = Channel {
+                            destination,
+                            comm: member.name,
+                            source: member.rank,
+                            tag: facts.tag,
+                        };
+                        self.send(channel, endpoint);
+                    }
+                }
+                CallKind::Receive | CallKind::Received => {
+                    // Negative peers are nobody: MPI_PROC_NULL.
+                    if let Ok(source) = u32::try_from(facts.peer) {
+                        let channel = Channel {
+                            destination: location.0,
+                            // By the sender's side of an intercommunicator, so that both ends name
+                            // one channel.
+                            comm: member.peers,
+                            source,
+                            tag: facts.tag,
+                        };
+                        self.receive(channel, endpoint);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// A message was sent.
     pub fn send(&mut self, channel: Channel, endpoint: Endpoint) {
         self.channels

@@ -151,21 +151,41 @@ pub enum CallKind {
 }
 
 impl CallKind {
+    /// All but those of which nothing is followed.
+    const NAMED: [CallKind; 10] = [
+        CallKind::Send,
+        CallKind::Receive,
+        CallKind::PostSend,
+        CallKind::PostReceive,
+        CallKind::Collective,
+        CallKind::PostCollective,
+        CallKind::Sent,
+        CallKind::Received,
+        CallKind::CollectiveDone,
+        CallKind::Ended,
+    ];
+
+    /// Its name at the gateway; empty where nothing is followed.
+    pub fn name(self) -> &'static str {
+        match self {
+            CallKind::Plain => "",
+            CallKind::Send => "send",
+            CallKind::Receive => "receive",
+            CallKind::PostSend => "post send",
+            CallKind::PostReceive => "post receive",
+            CallKind::Collective => "collective",
+            CallKind::PostCollective => "post collective",
+            CallKind::Sent => "sent",
+            CallKind::Received => "received",
+            CallKind::CollectiveDone => "collective done",
+            CallKind::Ended => "ended",
+        }
+    }
+
     /// By its name at the gateway; what is not known is nothing that is followed.
     pub fn named(name: &str) -> CallKind {
-        match name {
-            "send" => CallKind::Send,
-            "receive" => CallKind::Receive,
-            "post send" => CallKind::PostSend,
-            "post receive" => CallKind::PostReceive,
-            "collective" => CallKind::Collective,
-            "post collective" => CallKind::PostCollective,
-            "sent" => CallKind::Sent,
-            "received" => CallKind::Received,
-            "collective done" => CallKind::CollectiveDone,
-            "ended" => CallKind::Ended,
-            _ => CallKind::Plain,
-        }
+        let mut named = CallKind::NAMED.into_iter();
+        named.find(|kind| kind.name() == name).unwrap_or_default()
     }
 }
 

@@ -23,6 +23,8 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "timeline",
             "buffers",
             "records",
+            "save",
+            "export",
             "report",
             "compare",
         ],

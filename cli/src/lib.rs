@@ -13,6 +13,7 @@ pub mod client;
 pub mod commands;
 mod help;
 pub mod job;
+mod saved;
 pub mod session;
 pub mod ssh;
 pub mod steer;
@@ -72,6 +73,10 @@ enum Verb {
     Records(commands::records::Args),
     /// Show what every rank did, call by call, in the last seconds
     Timeline(commands::timeline::Args),
+    /// Save what the event buffers hold, while the job runs
+    Save(commands::save::Args),
+    /// Write a saved observation for other tools: OTF2, Perfetto, CSV
+    Export(commands::export::Args),
     /// Show the report of a job that is over, or make an HTML page of it
     Report(commands::report::Args),
     /// Compare runs of a program by their reports
@@ -139,6 +144,8 @@ impl Cli {
             Verb::Buffers(args) => commands::block_on(commands::buffers::run(args)),
             Verb::Records(args) => commands::block_on(commands::records::run(args)),
             Verb::Timeline(args) => commands::block_on(commands::timeline::run(args)),
+            Verb::Save(args) => commands::block_on(commands::save::run(args)),
+            Verb::Export(args) => commands::finish(commands::export::run(&args)),
             Verb::Report(args) => commands::finish(commands::report::run(&args)),
             Verb::Compare(args) => commands::finish(commands::compare::run(&args)),
             Verb::Strategy(args) => commands::block_on(commands::strategy::run(args)),

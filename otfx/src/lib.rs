@@ -31,6 +31,7 @@ mod arena;
 mod begins;
 mod bin;
 mod buffer;
+mod chains;
 mod contents;
 mod decode;
 mod encoding;
@@ -49,6 +50,7 @@ mod writer;
 pub use begins::{Begins, Begun, WINDOW_DEFAULT};
 pub use bin::BinReader;
 pub use buffer::{AlreadyFrozen, Buffer, Fill, Frozen, LevelStatus, Stored};
+pub use chains::{ChainError, Chains};
 pub use contents::{BIN_HEAD_BYTES, BinError, Contents, Head};
 pub use event::{
     Attributes, Classes, EVENT_CLASSES, EventClass, Metric, OPAQUE_BYTES_MAX, OPAQUE_HEAD_BYTES,

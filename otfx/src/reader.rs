@@ -25,9 +25,7 @@ impl<'a> Reader<'a> {
     /// The same, without the bins whose records ended before `ticks`.
     pub(crate) fn since(arena: &'a Arena, former: &[Chain], levels: &[Level], ticks: u64) -> Self {
         let mut reader = Reader::new(arena, former, levels);
-        for chain in &mut reader.merge.chains {
-            chain.skip(arena, ticks);
-        }
+        reader.merge.skip(arena, ticks, |_| ());
         reader
     }
 
@@ -118,6 +116,39 @@ impl Merge {
         Ok(self.lent.map(|index| &self.chains[index].pending))
     }
 
+    /// Leaves out the bins whose records ended before `ticks`, as long as nothing was read;
+    /// `passed` is called with each.
+    pub fn skip(&mut self, arena: &Arena, ticks: u64, mut passed: impl FnMut(BinId)) {
+        for chain in &mut self.chains {
+            chain.skip(arena, ticks, &mut passed);
+        }
+    }
+
+    /// Appends the next bin of the first chain that has one; the chain's number, and the bin, which
+    /// will not be read again.
+    pub fn next_bin(&mut self, arena: &Arena, into: &mut Vec<u8>) -> Option<(u32, BinId)> {
+        let (number, chain) = (0..)
+            .zip(&mut self.chains)
+            .find(|(_, one)| one.bin.is_some())?;
+        let bin = chain.bin?;
+        into.extend_from_slice(chain.bytes(arena, bin));
+        chain.bin = chain.behind(arena, bin);
+        Some((number, bin))
+    }
+
+    /// Bytes in the bins that are still to be read.
+    pub fn bytes_left(&self, arena: &Arena) -> u64 {
+        let mut bytes = 0;
+        for chain in &self.chains {
+            let mut at = chain.bin;
+            while let Some(bin) = at {
+                bytes += chain.bytes(arena, bin).len() as u64;
+                at = chain.behind(arena, bin);
+            }
+        }
+        bytes
+    }
+
     /// The bins that are still to be read, or half read.
     pub fn left(&self, arena: &Arena, mut each: impl FnMut(BinId)) {
         for chain in &self.chains {
@@ -143,12 +174,13 @@ impl ChainReader {
     /// Passes over the bins whose records ended before `ticks`, as long as nothing of the chain was
     /// read. What is known of the newest bin holds only when it is closed, so it is never passed
     /// over.
-    fn skip(&mut self, arena: &Arena, ticks: u64) {
+    fn skip(&mut self, arena: &Arena, ticks: u64, passed: &mut impl FnMut(BinId)) {
         while let Some(bin) = self.bin
             && bin != self.newest
             && arena.info(bin).last_end < ticks
         {
             self.bin = self.behind(arena, bin);
+            passed(bin);
         }
     }
 

@@ -15,6 +15,7 @@ pub mod peer;
 pub mod places;
 mod record_class;
 pub mod results;
+pub mod saved;
 pub mod sites;
 pub mod stacks;
 pub mod strategy;

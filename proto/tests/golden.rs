@@ -239,6 +239,7 @@ fn every_variant_from_parent_to_child_has_a_sample() {
             Query::Analyses => 24,
             Query::Grid(_) => 26,
             Query::Sites { .. } => 27,
+            Query::Save(_) => 28,
         },
         Down::Heartbeat => 12,
         Down::Time { .. } => 13,
@@ -247,7 +248,7 @@ fn every_variant_from_parent_to_child_has_a_sample() {
         Down::Shutdown => 16,
         Down::Analyses(_) => 25,
     };
-    complete(&messages::downs(), number, 28);
+    complete(&messages::downs(), number, 29);
 }
 
 #[test]
@@ -269,6 +270,7 @@ fn every_variant_from_child_to_parent_has_a_sample() {
             Partial::Analyses(_) => 16,
             Partial::Grid(_) => 18,
             Partial::Sites(_) => 19,
+            Partial::Saved(_) => 20,
         },
         Up::Groups(_) => 6,
         Up::WantGroups(_) => 7,
@@ -277,7 +279,7 @@ fn every_variant_from_child_to_parent_has_a_sample() {
         Up::Drained => 10,
         Up::RankFaulted(_) => 17,
     };
-    complete(&messages::ups(), number, 20);
+    complete(&messages::ups(), number, 21);
 }
 
 #[test]
@@ -316,8 +318,9 @@ fn every_variant_of_the_link_has_a_sample() {
         Answer::Analyses(..) => 12,
         Answer::Grid(..) => 13,
         Answer::Sites(..) => 14,
+        Answer::Saved(..) => 15,
     };
-    complete(&messages::responses(), number, 15);
+    complete(&messages::responses(), number, 16);
     let number = |message: &link::AtEnd| match message {
         link::AtEnd::Page(_) => 0,
         link::AtEnd::Result(_) => 1,

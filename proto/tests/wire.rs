@@ -413,6 +413,7 @@ fn the_document_has_seen_the_source() {
         "control/places.rs",
         "control/record_class.rs",
         "control/sites.rs",
+        "control/saved.rs",
         "control/results.rs",
         "control/stacks.rs",
         "control/strategy.rs",

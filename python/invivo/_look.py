@@ -131,6 +131,34 @@ class Looks(Calls):
             )
         )
 
+    def save(
+        self,
+        *,
+        since: float | None = None,
+        until: float | None = None,
+        last: float | None = None,
+        ranks: Iterable[int] | None = None,
+    ) -> Parts[answers.SavePage]:
+        """What the buffers hold, of one moment, in the buffers' own bytes: pages of some locations
+        as they come, as `invivo save` writes them into a directory. Needs the scope control.
+
+        since, until: begin and end in s since the beginning of the observed time; all by default.
+        last: instead of both, the time up to now of this length in s.
+        ranks: these, as `range(4)` or `[0, 3]`, all by default; at most 8 runs of neighbours.
+        """
+        if last is not None and (since is not None or until is not None):
+            raise Error("two intervals", "", "give either last, or since and until")
+        return Parts(
+            self._patient_stream(
+                "Save",
+                answers.SavePage,
+                from_ns=nanoseconds(since or 0),
+                to_ns=nanoseconds(until or 0),
+                last_ns=nanoseconds(last or 0),
+                ranks=[] if ranks is None else _runs(ranks),
+            )
+        )
+
     def records(
         self, rank: int, thread: int = 0, from_ns: int = 0, to_ns: int | None = None
     ) -> Parts[answers.RecordsReply]:

@@ -21,8 +21,8 @@ class HelloReply(Answer):
     capabilities: list[str]
     """What this gateway can do, in lower-case words: "status", "watch", "functions", "matrix",
     "messages", "grid", "hang", "stacks", "pause", "resume", "hold", "reset", "record",
-    "record-window", "shutdown", "strategy", "analyses", "buffers", "records", "timeline", "audit",
-    "invite", "revoke"."""
+    "record-window", "shutdown", "strategy", "analyses", "buffers", "records", "timeline", "save",
+    "audit", "invite", "revoke"."""
     scope: str
     """The scope of the caller's token: "view" or "control"."""
     job: Job | None
@@ -994,6 +994,113 @@ class LocationPiece(Answer):
 
 
 @dataclass(frozen=True)
+class SavePage(Answer):
+    """Some locations of a save. All of it is of one moment: places hold what their buffers hold
+    when the first page is asked for."""
+
+    from_ns: int
+    """Begin of the interval, in job time; bins may hold older calls. 0 without an interval: all
+    that the buffers hold."""
+    to_ns: int
+    """End of the interval, in job time: calls that began later do not belong to it."""
+    ranks: int
+    """Ranks of the job."""
+    locations_total: int
+    """Locations that are saved."""
+    bytes_total: int
+    """Bytes of their bins."""
+    pieces: list[SavedPiece]
+    """Locations of this page."""
+    groups: list[CommGroup]
+    """Members of communicators, as far as the place of this page knows them; the same may come
+    again."""
+    host: str
+    """Where the ranks of this page run."""
+    clock_error_ns: int
+    """How far the job time of these calls may be off, in ns: 0 on the root's node."""
+    missing: list[int]
+    """Tool processes that did not answer, by their number in the whole MPI job: their records are
+    missing."""
+    last: bool
+    """This was the last page: a stream that ends without it was cut off."""
+
+
+@dataclass(frozen=True)
+class SavedPiece(Answer):
+    """One location's part of a page."""
+
+    location: Location
+    """Location of the bins."""
+    about: LocationPiece | None
+    """With the location's first piece: what is known of it, without calls. Communicators stand with
+    the rank's first location, for all of them."""
+    clock: list[ClockPoint]
+    """With the first piece: what ticks stand for."""
+    comms_left_out: int
+    """With the first piece: communicators of the rank that are not told, because there are too
+    many."""
+    bins: list[SavedBin]
+    """Bins of its buffer, one chain after the other, each from its oldest bin on."""
+    complete: bool
+    """All bins of the location have been sent."""
+    cut: bool
+    """The buffer went to another thread meanwhile: bins are missing."""
+
+
+@dataclass(frozen=True)
+class ClockPoint(Answer):
+    """A tick of a node's clock, and the job time that it stands for. Between two of them it is a
+    straight line."""
+
+    ticks: int
+    """"""
+    job_ns: int
+    """In ns."""
+
+
+@dataclass(frozen=True)
+class SavedBin(Answer):
+    """A bin of a buffer, in the bytes of `otfx`: it can be decoded alone."""
+
+    chain: int
+    """The chain that it belongs to."""
+    content: bytes
+    """"""
+
+
+@dataclass(frozen=True)
+class CommGroup(Answer):
+    """Members of a communicator."""
+
+    name: CommName
+    """"""
+    pieces: list[CommGroupPiece]
+    """"""
+
+
+@dataclass(frozen=True)
+class CommGroupPiece(Answer):
+    """Neighbouring members, from one rank of the communicator on."""
+
+    start: int
+    """Rank in the communicator of the first of them."""
+    runs: list[RankRun]
+    """"""
+
+
+@dataclass(frozen=True)
+class RankRun(Answer):
+    """Ranks of the job at equal distances."""
+
+    first: int
+    """"""
+    stride: int
+    """"""
+    count: int
+    """"""
+
+
+@dataclass(frozen=True)
 class Membership(Answer):
     """A rank's membership in a communicator."""
 
@@ -1277,6 +1384,8 @@ class StacksReply(Answer):
     """Longest stop of a thread for this, in ns; 0 if none was stopped."""
     longest_stop_rank: int
     """The rank of that thread."""
+    without_python: list[StacksWithoutPython]
+    """Threads that run Python whose Python functions are not in the tree, and why."""
 
 
 @dataclass(frozen=True)
@@ -1286,12 +1395,13 @@ class StacksNode(Answer):
     depth: int
     """0 has no caller."""
     kind: str
-    """"function"; "lost": the callers of the nodes below are not known; "left out": frames of a
-    path that is too deep."""
+    """"function"; "python": a Python function; "lost": the callers of the nodes below are not
+    known; "left out": frames of a path that is too deep."""
     function: str
     """The function's name in the syntax of its language; empty if its file has no symbol for it."""
     module: str
-    """Name of the binary or library; empty for code outside any file."""
+    """Name of the binary or library, or of the Python source file; empty for code outside any file.
+    """
     ranks: int
     """Ranks in this node or below."""
     threads: int
@@ -1333,6 +1443,25 @@ class StacksWay(Answer):
     """Number of ranks."""
     threads: int
     """A rank of which nothing is known counts as one thread."""
+    which: str
+    """The ranks, in the syntax of StacksNode.which."""
+
+
+@dataclass(frozen=True)
+class StacksWithoutPython(Answer):
+    """Threads whose paths show functions of the Python interpreter instead of those that it
+    executes."""
+
+    reason: str
+    """"version": how this version of CPython keeps them is not known; "free-threaded": an
+    interpreter without a global lock; "no runtime": the interpreter's file does not say where its
+    tables are; "unreadable": what stands in the tables makes no sense."""
+    version: str
+    """The version, as "3.15", where it is the reason. Else empty."""
+    ranks: int
+    """Number of ranks."""
+    threads: int
+    """Number of threads."""
     which: str
     """The ranks, in the syntax of StacksNode.which."""
 

@@ -135,7 +135,8 @@ fn judged(seen: &Seen, of: &Efficiency, site: Option<&Site>) -> (Limit, String) 
     let last = duration(seen.interval_ns);
     if of.parallel_efficiency >= GOOD {
         let text = format!(
-            "Nothing limits it: in the last {last} the ranks computed for {} of the time ({numbers})",
+            "Nothing limits it: in the last {last} the ranks computed for {} of the time \
+             ({numbers})",
             percent(of.parallel_efficiency)
         );
         return (Limit::None, text);

@@ -1,7 +1,7 @@
 //! Joins the pages of a timeline into one observation, and writes it as a Perfetto trace.
 
 use crate::rows::Start;
-use invivo_archive::flows::{Channel, Endpoint, Endpoints};
+use invivo_archive::flows::{Endpoints, Member};
 use invivo_archive::observation::{Call, CallKind, Facts, Gaps, Names, Observation, Open, Part};
 use invivo_archive::perfetto;
 use invivo_archive::waiters::Waiter;
@@ -69,14 +69,10 @@ impl TimelinePages {
         let track = self.observation.track(of.0, of.1);
         for record in &piece.calls {
             let call = call(record, &known, &mut self.names);
-            endpoints(
-                &mut self.endpoints,
-                &call,
-                record,
-                &known,
-                of,
-                track.calls.len(),
-            );
+            let begin_ticks = record.end_ticks.saturating_sub(record.duration_ticks);
+            let member = |comm| known.comms.get(&comm).map(member);
+            let number = track.calls.len();
+            self.endpoints.note(&call, begin_ticks, member, of, number);
             track.calls.push(call);
         }
 
@@ -174,65 +170,13 @@ fn facts(of: Option<&v1::CallFacts>, known: &Known) -> Facts {
     }
 }
 
-/// Notes the messages that a call sent, or received.
-fn endpoints(
-    into: &mut Endpoints,
-    call: &Call,
-    record: &v1::CallRecord,
-    known: &Known,
-    location: (u32, u32),
-    number: usize,
-) {
-    let begin_ticks = record.end_ticks.saturating_sub(record.duration_ticks);
-    let whole = std::iter::once((&call.facts, 0));
-    let parts = call
-        .parts
-        .iter()
-        .map(|part| (&part.facts, part.posted_ticks));
-    for (facts, posted_ticks) in whole.chain(parts) {
-        let Some(member) = facts.comm.and_then(|comm| known.comms.get(&comm)) else {
-            continue;
-        };
-        let endpoint = Endpoint {
-            location,
-            call: number,
-            // A blocking call is posted where it begins.
-            posted_ticks: if posted_ticks == 0 {
-                begin_ticks
-            } else {
-                posted_ticks
-            },
-        };
-        let name =
-            |name: &Option<v1::CommName>| name.map_or((0, 0), |name| (name.leader, name.counter));
-        match facts.kind {
-            CallKind::Send | CallKind::PostSend => {
-                if let Some(destination) = facts.rank {
-                    let channel = Channel {
-                        destination,
-                        comm: name(&member.name),
-                        source: member.rank,
-                        tag: facts.tag,
-                    };
-                    into.send(channel, endpoint);
-                }
-            }
-            CallKind::Receive | CallKind::Received => {
-                // Negative peers are nobody: MPI_PROC_NULL.
-                if let Ok(source) = u32::try_from(facts.peer) {
-                    let channel = Channel {
-                        destination: location.0,
-                        // By the sender's side of an intercommunicator, so that both ends name one
-                        // channel.
-                        comm: name(&member.peers),
-                        source,
-                        tag: facts.tag,
-                    };
-                    into.receive(channel, endpoint);
-                }
-            }
-            _ => {}
-        }
+fn member(of: &v1::Membership) -> Member {
+    let name =
+        |name: &Option<v1::CommName>| name.map_or((0, 0), |name| (name.leader, name.counter));
+    Member {
+        name: name(&of.name),
+        peers: name(&of.peers),
+        rank: of.rank,
     }
 }
 

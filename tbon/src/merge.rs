@@ -61,5 +61,6 @@ pub(crate) fn nothing(query: Query) -> Partial {
             rows_max,
             ..SiteTable::default()
         })),
+        Query::Save(_) => Partial::Saved(Box::default()),
     }
 }

@@ -24,6 +24,7 @@ mod pressure;
 mod queries;
 mod rank_counts;
 mod rest;
+mod saving;
 mod site_queries;
 mod stack_names;
 mod stack_queries;
@@ -298,6 +299,7 @@ impl Place {
         if self.local.feed.is_lost {
             return;
         }
+        self.queries.saving.give_up(&mut self.local);
         self.local.lose_records();
         self.queries = Queries::default();
         // Packets are read on, and dropped, so that no sender waits for a buffer.

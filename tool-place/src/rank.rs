@@ -10,6 +10,7 @@ mod leavings;
 mod ledger_report;
 mod open_calls;
 mod salvage;
+pub mod saved;
 pub mod timeline;
 mod trouble;
 

@@ -7,8 +7,8 @@
 use crate::generator::Generator;
 use invivo_mpi_link::clock::NodeClock;
 use invivo_otfx::{
-    AtCap, Attributes, BIN_BYTES_MIN, Buffer, Classes, Dimension, EventCap, EventClass, Geometry,
-    Unfit,
+    AtCap, Attributes, BIN_BYTES_MIN, Buffer, Classes, Dimension, EventCap, EventClass, Frozen,
+    Geometry, Unfit,
 };
 use invivo_proto::control::buffers::RecordClass;
 use invivo_proto::control::results::Ledger;
@@ -180,6 +180,10 @@ fn there_is_room_for(bytes: usize) -> bool {
     there_is
 }
 
+/// Nothing of a buffer is held for a save: it went to another thread, or the save was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone;
+
 /// The buffer of one location, if it has one.
 #[derive(Debug)]
 pub struct Store {
@@ -192,6 +196,8 @@ pub struct Store {
     /// now.
     apart: Ledger,
     generator: Option<Generator>,
+    /// The view of a save that is under way.
+    frozen: Option<Frozen>,
 }
 
 impl Store {
@@ -203,6 +209,7 @@ impl Store {
             occupant: 0,
             apart: Ledger::default(),
             generator: Generator::every(budget.sample_every),
+            frozen: None,
         };
         store.adopt(budget);
         store
@@ -240,6 +247,8 @@ impl Store {
         let Some(buffer) = self.buffer.take() else {
             return;
         };
+        // What a save has not read of it yet is lost; the save says so.
+        self.frozen = None;
         let of_buffer = buffer_ledger(&buffer);
         // The calls were stored and are gone: to the ledger that is a reduction, not a drop.
         self.apart.reduced += of_buffer.kept + of_buffer.reduced;
@@ -325,6 +334,37 @@ impl Store {
     pub fn reset(&mut self) {
         if let Some(buffer) = &mut self.buffer {
             buffer.reset();
+        }
+    }
+
+    /// Holds what the buffer holds, for a save that takes its time, without bins that end before
+    /// `since`; the bytes that are held. Nothing without a buffer.
+    pub fn freeze(&mut self, since: u64) -> Option<u64> {
+        self.thaw();
+        let buffer = self.buffer.as_deref_mut()?;
+        // The only view that may be out is the one above.
+        let mut view = buffer.freeze().ok()?;
+        view.skip_before(buffer, since);
+        let bytes = view.bytes_left(buffer);
+        self.frozen = Some(view);
+        Some(bytes)
+    }
+
+    /// Appends the next bin that is held, and says which chain it is of; nothing behind the last.
+    ///
+    /// # Errors
+    /// When nothing is held any more.
+    pub fn next_bin(&mut self, into: &mut Vec<u8>) -> Result<Option<u32>, Gone> {
+        match (&mut self.frozen, self.buffer.as_deref_mut()) {
+            (Some(view), Some(buffer)) => Ok(view.next_bin(buffer, into)),
+            _ => Err(Gone),
+        }
+    }
+
+    /// Lets go of what a save holds.
+    pub fn thaw(&mut self) {
+        if let (Some(view), Some(buffer)) = (self.frozen.take(), self.buffer.as_deref_mut()) {
+            buffer.thaw(view);
         }
     }
 

@@ -87,6 +87,11 @@ pub const TIMELINE_CALLS_MAX: u64 = 2_000_000;
 /// Bytes of a page of a timeline in a message: each stream holds one at a time.
 pub const TIMELINE_PAGE_BYTES: usize =
     invivo_proto::control::timeline::TIMELINE_PAGE_MAX as usize * PAGE_ROW_BYTES;
+/// Bytes of a page of a save in a message, but for communicators: each stream holds one at a time.
+pub const SAVE_PAGE_BYTES: usize = 2 * invivo_proto::control::saved::SAVED_PAGE_BYTES;
+/// Questions for a page of a save whose place does not answer: with the time-out of a wave in each,
+/// a place may be without a processor for several seconds.
+pub const SAVE_TRIES_MAX: u32 = 5;
 /// Watchers at once, over all connections: each holds at most one snapshot.
 pub const WATCHERS_MAX: usize = 128;
 /// Of these, with one token: who shows another one finds room.

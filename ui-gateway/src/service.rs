@@ -5,6 +5,7 @@ mod analysis_answers;
 pub mod audit_stream;
 pub mod commands;
 mod guests;
+mod save;
 pub mod snapshots;
 pub mod timeline;
 
@@ -34,7 +35,7 @@ use tokio::sync::watch;
 use tonic::{Request, Response, Status};
 
 /// What a gateway of this version can do; commands by the names of their orders.
-pub const CAPABILITIES: [&str; 24] = [
+pub const CAPABILITIES: [&str; 25] = [
     "status",
     "watch",
     "functions",
@@ -56,6 +57,7 @@ pub const CAPABILITIES: [&str; 24] = [
     "buffers",
     "records",
     "timeline",
+    "save",
     "audit",
     "invite",
     "revoke",
@@ -405,6 +407,16 @@ impl v1::invivo_server::Invivo for Service {
         // The client may be slow, and the job's end does not wait for it.
         let pages = pages.take_until(Box::pin(self.ended()));
         Ok(large(pages.boxed(), share))
+    }
+
+    type SaveStream = BoxStream<'static, Result<v1::SavePage, Status>>;
+
+    async fn save(
+        &self,
+        request: Request<v1::SaveRequest>,
+    ) -> Result<Response<Self::SaveStream>, Status> {
+        self.answer_save(&caller(&request)?, request.get_ref())
+            .await
     }
 
     type AuditStream = BoxStream<'static, Result<v1::AuditEntry, Status>>;

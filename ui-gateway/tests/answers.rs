@@ -58,6 +58,7 @@ async fn hello_has_versions_capabilities_and_the_job() {
             "buffers",
             "records",
             "timeline",
+            "save",
             "audit",
             "invite",
             "revoke"

@@ -141,7 +141,7 @@ impl FinalResult {
             | Answer::Timeline(..)
             | Answer::Stacks(..)
             | Answer::Grid(..) => {}
-            Answer::Sites(..) => {}
+            Answer::Sites(..) | Answer::Saved(..) => {}
         }
         self.unanswered = self.unanswered.saturating_sub(1);
     }

@@ -30,6 +30,7 @@ impl RootServer {
             Partial::Analyses(analyses) => Answer::Analyses(analyses, coverage),
             Partial::Grid(grid) => Answer::Grid(grid, coverage),
             Partial::Sites(table) => Answer::Sites(table, coverage),
+            Partial::Saved(saved) => Answer::Saved(saved, coverage),
             Partial::Status(mut status) => {
                 status.notes.extend(self.own_notes());
                 status.cut_notes();

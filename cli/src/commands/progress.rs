@@ -54,6 +54,34 @@ impl Drop for Progress {
     }
 }
 
+/// A line about work whose steps are counted, on a terminal; it goes when this is dropped.
+#[derive(Debug, Default)]
+pub struct Meter {
+    begun: Option<Instant>,
+    drawn: Option<Instant>,
+}
+
+impl Meter {
+    /// Shows the line, if it is time for one.
+    pub fn show(&mut self, line: impl FnOnce() -> String) {
+        let now = Instant::now();
+        let begun = *self.begun.get_or_insert(now);
+        let is_due = self.drawn.is_none_or(|drawn| now - drawn >= INTERVAL);
+        if is_due && now - begun >= QUIET_TIME && std::io::stderr().is_terminal() {
+            draw(&line());
+            self.drawn = Some(now);
+        }
+    }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        if self.drawn.is_some() {
+            draw("");
+        }
+    }
+}
+
 fn draw(line: &str) {
     // Carriage return, the line, and erase what a longer one left behind.
     let _ = write!(std::io::stderr(), "\r{line}\x1b[K");

@@ -1,5 +1,6 @@
 //! `invivo stacks`.
 
+use super::ranks::{Ranges, ranges};
 use super::target::Target;
 use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
@@ -33,46 +34,15 @@ pub struct Args {
     target: Target,
 }
 
-/// Ranks from one to another, both included.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Ranges(Vec<(u32, u32)>);
-
-/// Reads ranks as `0-3,7`.
-fn ranges(text: &str) -> Result<Ranges, String> {
-    let wrong = |what: &str| format!("'{what}' is no rank and no range of ranks such as 0-3");
-    let range = |what: &str| -> Result<(u32, u32), String> {
-        // A single rank is a range of one.
-        let (first, last) = what.split_once('-').unwrap_or((what, what));
-        let number = |text: &str| text.trim().parse::<u32>().map_err(|_| wrong(what));
-        let (first, last) = (number(first)?, number(last)?);
-        if first > last {
-            return Err(wrong(what));
-        }
-        Ok((first, last))
-    };
-    text.split(',')
-        .map(range)
-        .collect::<Result<_, _>>()
-        .map(Ranges)
-}
-
 /// Shows where the ranks are.
 ///
 /// # Errors
 /// Why it cannot be shown.
 pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let (job, client) = args.target.client(Scope::View)?;
-    let ranks = args
-        .rank
-        .as_ref()
-        .map(|ranges| ranges.0.as_slice())
-        .unwrap_or_default();
     let request = v1::StacksRequest {
         threads: args.threads,
-        ranks: ranks
-            .iter()
-            .map(|&(first, last)| v1::RankRange { first, last })
-            .collect(),
+        ranks: args.rank.iter().flat_map(Ranges::iter).collect(),
     };
 
     // No ranges mean all ranks.
@@ -91,18 +61,4 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         print(&format!("{}\n{coverage}", stacks::text(&reply, shown)))?;
     }
     Ok(Outcome::Done)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranks_are_read_as_people_write_them() {
-        assert_eq!(ranges("0-3,7"), Ok(Ranges(vec![(0, 3), (7, 7)])));
-        assert_eq!(ranges("5"), Ok(Ranges(vec![(5, 5)])));
-        for wrong in ["", "3-0", "a", "1,,2", "-1"] {
-            assert!(ranges(wrong).is_err(), "{wrong}");
-        }
-    }
 }

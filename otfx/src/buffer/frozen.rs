@@ -2,7 +2,8 @@
 //! goes on.
 //!
 //! No byte is copied; the view's bins are not used again before it has read them or is given back.
-//! No user reaches it yet: saving will.
+//! A view is read record by record, or bin by bin: bins decode alone, so a save moves them as they
+//! are.
 
 use super::Buffer;
 use crate::arena::BinId;
@@ -61,6 +62,31 @@ impl Frozen {
             buffer.pass(bin);
         }
         read
+    }
+
+    /// Leaves out the bins whose records ended before `ticks`: they are the buffer's again. Of
+    /// views that nothing was read of.
+    pub fn skip_before(&mut self, buffer: &mut Buffer, ticks: u64) {
+        let mut passed = Vec::new();
+        self.merge
+            .skip(&buffer.arena, ticks, |bin| passed.push(bin));
+        for bin in passed {
+            buffer.pass(bin);
+        }
+    }
+
+    /// Appends the next bin to `into`, as it was written, and says which chain it belongs to;
+    /// nothing at the end. Chains come one after the other, each from its oldest bin on:
+    /// [`crate::Chains`] reads them again. A view is read so or by [`Frozen::next`], not by both.
+    pub fn next_bin(&mut self, buffer: &mut Buffer, into: &mut Vec<u8>) -> Option<u32> {
+        let (chain, bin) = self.merge.next_bin(&buffer.arena, into)?;
+        buffer.pass(bin);
+        Some(chain)
+    }
+
+    /// Bytes in the bins that are still to be read.
+    pub fn bytes_left(&self, buffer: &Buffer) -> u64 {
+        self.merge.bytes_left(&buffer.arena)
     }
 }
 

@@ -11,10 +11,13 @@ mod size;
 
 use input::ops;
 use invivo_otfx::Reason;
-use invivo_otfx::{Buffer, Contents, EventClass, FlightRecorder, Geometry, Head, Ledger};
-use invivo_proto::record::Part;
+use invivo_otfx::{
+    Buffer, ChainError, Chains, Classes, Contents, Dimension, EventClass, FlightRecorder, Geometry,
+    Head, Ledger, Rule, Strategy,
+};
+use invivo_proto::record::{Call, Part};
 use pair::{BINS_MIN, Pair, STRATEGIES, STRATEGIES_AT_A_TIME, kept, run};
-use proptest::prelude::{ProptestConfig, prop, proptest};
+use proptest::prelude::{ProptestConfig, prop, prop_assert_eq, proptest};
 
 #[test]
 fn all_strategies_are_tried() {
@@ -215,4 +218,86 @@ fn levels_of_former_strategies_stay_bounded() {
     );
     assert_eq!(kept(&buffer).len() as u64, ledger.kept);
     assert!(buffer.levels().count() < 160);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Bins that were moved out of a frozen view are read as the buffer was, whatever is stored
+    /// meanwhile; calls of more parts than a bin holds go on in the next bin.
+    #[test]
+    fn moved_bins_read_as_their_buffer_did(
+        calls in prop::collection::vec((0u64..5_000, 0usize..300), 1..400),
+        by_duration: bool,
+        later in 0u64..2_000,
+        since in 0u64..400,
+    ) {
+        let strategy = match by_duration {
+            true => vec![Rule {
+                of: Classes::ALL,
+                by: Dimension::Duration { kept_log2: 12, levels: 6 },
+            }],
+            false => Vec::new(),
+        };
+        let strategy = Strategy { rules: strategy, event_cap: None };
+        let geometry = Geometry::with_bins(64 << 10, 1 << 10);
+        let mut buffer = Buffer::with_geometry(geometry, strategy).expect("large enough");
+        for (n, (duration, parts)) in (1u64..).zip(&calls) {
+            // Few have many parts.
+            let parts = if n % 7 == 0 { *parts } else { parts % 3 };
+            let parts: Vec<Part> = (0..parts as u64).map(input::completion).collect();
+            let call = Call { duration: *duration, ..input::plain_call(n) };
+            buffer.store(&call, &parts);
+        }
+
+        let mut view = buffer.freeze().expect("no view is out");
+        let since = input::plain_call(since).end;
+        let expected: Vec<Contents> = kept(&buffer)
+            .into_iter()
+            .filter(|record| record.head.end() >= since)
+            .collect();
+        view.skip_before(&mut buffer, since);
+        let (mut bins, mut bytes) = (Vec::new(), view.bytes_left(&buffer));
+        let mut n = calls.len() as u64 + 1;
+        loop {
+            let mut content = Vec::new();
+            let Some(chain) = view.next_bin(&mut buffer, &mut content) else {
+                break;
+            };
+            bytes -= content.len() as u64;
+            bins.push((chain as usize, content));
+            // Writing goes on between two bins.
+            for _ in 0..later.min(40) {
+                buffer.store(&input::plain_call(n), &[]);
+                n += 1;
+            }
+        }
+        buffer.thaw(view);
+        prop_assert_eq!(bytes, 0);
+
+        bins.reverse();
+        let chains = bins.iter().map(|(chain, _)| chain + 1).max().unwrap_or(0);
+        let mut chained: Vec<Vec<Vec<u8>>> = vec![Vec::new(); chains];
+        bins.into_iter().for_each(|(chain, content)| chained[chain].push(content));
+        let mut chains = Chains::new(chains);
+        let mut read = Vec::new();
+        while let Some(record) = chains
+            .next(|chain, into| {
+                let next = chained[chain].pop();
+                into.extend_from_slice(next.as_deref().unwrap_or_default());
+                Ok::<bool, ChainError>(next.is_some())
+            })
+            .expect("what was written can be read")
+        {
+            if record.head.end() >= since {
+                read.push(record.clone());
+            }
+        }
+        prop_assert_eq!(read, expected);
+        let ledger = buffer.ledger();
+        prop_assert_eq!(
+            ledger.stored,
+            ledger.kept + ledger.reduced + ledger.dropped + ledger.reset
+        );
+    }
 }

@@ -3,6 +3,7 @@
 //! Each takes anything and panics only where a decoder broke its promise. The targets beside this
 //! crate hand them to libFuzzer; the crate's own tests run them on the golden bytes.
 
+pub mod events;
 pub mod otfx;
 
 use invivo_proto::control;
@@ -290,7 +291,7 @@ mod tests {
     #[test]
     fn kept_inputs_do_no_harm() {
         type Target = fn(&[u8]);
-        let targets: [(&str, Target); 9] = [
+        let targets: [(&str, Target); 10] = [
             ("packet", super::packet),
             ("records", super::records),
             ("definition", super::definition),
@@ -300,6 +301,7 @@ mod tests {
             ("peer", super::peer),
             ("region", super::region),
             ("bin", super::otfx::bin),
+            ("events", super::events::events),
         ];
         for (name, target) in targets {
             let folder = format!("{}/corpus/{name}", env!("CARGO_MANIFEST_DIR"));

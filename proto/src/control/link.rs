@@ -7,6 +7,7 @@ use super::buffers::{Buffers, Records};
 use super::grid::Grid;
 use super::hang::{Diagnosis, Hang};
 use super::results::{Coverage, FunctionTable, JobStatus, Matrix, Messages};
+use super::saved::Saved;
 use super::sites::SiteTable;
 use super::stacks::Stacks;
 use super::timeline::Timeline;
@@ -82,6 +83,8 @@ pub enum Answer {
     Grid(Box<Grid>, Coverage),
     /// To [`Query::Sites`].
     Sites(Box<SiteTable>, Coverage),
+    /// To [`Query::Save`].
+    Saved(Box<Saved>, Coverage),
 }
 
 /// What job this is.

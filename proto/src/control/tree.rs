@@ -6,6 +6,7 @@ use super::grid::{Grid, GridQuery};
 use super::hang::Hang;
 pub use super::order::{Order, Verb};
 use super::results::{Coverage, FunctionTable, Group, JobStatus, Matrix, Messages};
+use super::saved::{SaveQuery, Saved};
 use super::sites::SiteTable;
 use super::stacks::{Chosen, Stacks};
 use super::strategy::Strategy;
@@ -253,6 +254,8 @@ pub enum Query {
         /// given.
         rows_max: u32,
     },
+    /// What the buffers hold, in their own bytes: of a save.
+    Save(SaveQuery),
 }
 
 /// Part of an answer.
@@ -282,6 +285,8 @@ pub enum Partial {
     Grid(Box<Grid>),
     /// To [`Query::Sites`].
     Sites(Box<SiteTable>),
+    /// To [`Query::Save`].
+    Saved(Box<Saved>),
 }
 
 /// How a rank ended.

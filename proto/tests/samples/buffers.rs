@@ -1,9 +1,14 @@
 //! Examples of strategies, and of what buffers tell.
 
 use invivo_proto::control::buffers::*;
-use invivo_proto::control::results::{Ledger, RankState};
+use invivo_proto::control::results::{Group, Ledger, RankState};
+use invivo_proto::control::saved::{
+    SaveAsk, SaveQuery, Saved, SavedBin, SavedLocation, SavedPage, SavedPiece,
+};
+use invivo_proto::control::stacks::Chosen;
 use invivo_proto::control::strategy::Strategy;
 use invivo_proto::control::timeline::{Member, OpenCall, Piece, Timeline, TimelinePosition};
+use invivo_proto::definition::Run;
 use invivo_proto::ids::*;
 use std::collections::BTreeMap;
 
@@ -154,6 +159,57 @@ pub fn timeline() -> Timeline {
         pieces: vec![first],
         next: Some(position()),
         clock_error_ns: 900,
+    }
+}
+
+pub fn freeze(chosen: Chosen) -> SaveQuery {
+    SaveQuery {
+        save: 77,
+        ask: SaveAsk::Freeze {
+            chosen,
+            from_ns: 5_000_000_000,
+            to_ns: 6_000_000_000,
+        },
+    }
+}
+
+pub fn saved() -> Saved {
+    let mut piece = timeline().pieces.remove(0);
+    piece.rows.clear();
+    let run = Run {
+        first: Rank(1),
+        stride: 2,
+        count: 3,
+    };
+    let group = Group {
+        pieces: [(0, vec![run])].into(),
+    };
+    let bins = [(0, vec![1, 2, 3]), (1, Vec::new())];
+    let bins = bins.map(|(chain, content)| SavedBin { chain, content });
+    let page = SavedPage {
+        number: 3,
+        is_gone: false,
+        pieces: vec![SavedPiece {
+            location: location(),
+            about: Some(Box::new(SavedLocation {
+                piece,
+                comms_left_out: 9,
+                clock: vec![(3000, 5_000_000_000), (3100, 5_000_000_033)],
+            })),
+            bins: bins.into(),
+            is_complete: true,
+            is_cut: false,
+        }],
+        groups: [(CommId::WORLD, group)].into(),
+        is_last: true,
+        host: "node17".into(),
+        clock_error_ns: 900,
+    };
+    Saved {
+        locations: 4,
+        bytes: 1 << 20,
+        busy: 1,
+        page: Some(page),
     }
 }
 

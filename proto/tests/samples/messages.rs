@@ -1,6 +1,8 @@
 //! An example of every message between processes of one release.
 
-use super::buffers::{buffers, cursor, location, position, records, strategy, timeline};
+use super::buffers::{
+    buffers, cursor, freeze, location, position, records, saved, strategy, timeline,
+};
 use super::hang::{diagnosis, hang, seen};
 use super::peers::{peers, places};
 use super::results::{
@@ -137,6 +139,7 @@ pub fn downs() -> Vec<Down> {
             rows_max: 32,
         }),
         Query::Sites { rows_max: 40 },
+        Query::Save(freeze(chosen())),
     ];
     let queries = queries
         .into_iter()
@@ -190,6 +193,7 @@ pub fn ups() -> Vec<Up> {
         Partial::Analyses(Box::new(analyses())),
         Partial::Grid(Box::new(grid())),
         Partial::Sites(Box::new(sites())),
+        Partial::Saved(Box::new(saved())),
     ];
     let partials = partials
         .into_iter()
@@ -335,6 +339,7 @@ pub fn responses() -> Vec<Response> {
         Answer::Analyses(Box::new(analyses()), coverage()),
         Answer::Grid(Box::new(grid()), coverage()),
         Answer::Sites(Box::new(sites()), coverage()),
+        Answer::Saved(Box::new(saved()), coverage()),
     ]
     .map(|answer| Response {
         id: 1,

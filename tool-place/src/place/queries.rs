@@ -5,6 +5,7 @@ use super::commands::Commands;
 use super::grid;
 use super::hang_queries::HangQueries;
 use super::local_ranks::LocalRanks;
+use super::saving::Saving;
 use super::site_queries::SiteQueries;
 use super::stack_queries::StackQueries;
 use super::timeline;
@@ -13,12 +14,13 @@ use invivo_proto::control::tree::{Partial, Query, Up};
 use invivo_proto::ids::WaveId;
 use invivo_tbon::job_time::JobClock;
 
-/// Questions that wait for supervisors.
+/// Questions that wait for supervisors, or have several parts.
 #[derive(Default)]
 pub struct Queries {
     pub hang: HangQueries,
     pub stacks: StackQueries,
     pub sites: SiteQueries,
+    pub saving: Saving,
 }
 
 impl Queries {
@@ -42,6 +44,11 @@ impl Queries {
             }
             Query::Sites { rows_max } => {
                 return self.sites.begin(now, wave, rows_max, local);
+            }
+            Query::Save(query) => {
+                let is_paused = commands.is_paused(now);
+                let saved = self.saving.answer(now, query, clock, is_paused, local);
+                Partial::Saved(Box::new(saved))
             }
             Query::Functions { rank_rows_max } => {
                 Partial::Functions(local.feed.analyses.functions(rank_rows_max))
@@ -102,6 +109,7 @@ impl Queries {
 
     /// Answers what is complete or has waited for long enough.
     pub fn due(&mut self, now: Now, is_paused: bool, local: &mut LocalRanks) -> Vec<Up> {
+        self.saving.give_up_forgotten(now, local);
         let mut answers = self.hang.due(now, is_paused, local);
         answers.extend(self.stacks.due(now, local));
         answers.extend(self.sites.due(now, local));

@@ -410,6 +410,7 @@ mod messages;
 mod recorded;
 mod rest;
 mod salvage;
+mod saving;
 mod sites;
 mod stacks;
 mod switches;
@@ -482,7 +483,6 @@ fn a_failed_place_lets_its_ranks_go_on() {
     let ledger = scene.place.local.coverage(scene.now).ledger;
     assert_eq!((ledger.entered, ledger.dropped_by_place), (6, 6));
     assert_eq!(invivo_tbon::coverage::balance(&ledger), Ok(()));
-    // What comes now goes nowhere, and nobody waits for it.
     rank0.call(&call(3), &[]);
     let packet = rank0.send();
     scene.place.packet(WorldRank(0), Some(&packet));

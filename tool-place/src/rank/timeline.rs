@@ -59,8 +59,11 @@ impl RankRecords {
             ..Piece::default()
         };
 
-        let location = self.locations.get(thread);
-        if let Some(buffer) = location.and_then(|location| location.store.buffer()) {
+        let buffer = self
+            .locations
+            .get(thread)
+            .and_then(|one| one.store.buffer());
+        if let Some(buffer) = buffer {
             match fill(&mut piece, buffer, moment, wanted) {
                 Ok(next) if next.is_some() => {
                     self.name_all(&mut piece, communicators);
@@ -69,14 +72,29 @@ impl RankRecords {
                 Ok(_) => {}
                 Err(_) => piece.is_broken = true,
             }
+        }
+        self.name_all(&mut piece, communicators);
+        self.describe(&mut piece, thread, moment, wanted.job_ns.end);
+        (piece, None)
+    }
+
+    /// What is said once for a location, with its last piece. `before_ns`: where the time ends that
+    /// is asked for.
+    pub(super) fn describe(
+        &self,
+        piece: &mut Piece,
+        thread: usize,
+        moment: &TimePoint<'_>,
+        before_ns: u64,
+    ) {
+        let location = self.locations.get(thread);
+        if let Some(buffer) = location.and_then(|location| location.store.buffer()) {
             piece.counters = counters(buffer);
             merge_losses(&mut piece.losses, losses(buffer, moment));
             let gone_until = buffer.levels().filter_map(|level| level.gone_until).max();
             piece.gone_until_ns = gone_until.map(|ticks| moment.job_of_ticks(ticks));
         }
-        self.name_all(&mut piece, communicators);
 
-        // Everything below is said once for a location, with its last piece.
         piece.is_complete = true;
         piece.tick_ps = moment.tick_ps();
         let not_kept = location.map_or(0, |location| location.store.not_kept());
@@ -89,7 +107,7 @@ impl RankRecords {
                 if let Some(status) = memory.page().status.get(thread) {
                     piece.ledger = self.ledger_of(memory, thread, status);
                     let last_begin = location.and_then(|location| location.intake.last_begin());
-                    let before = moment.ticks_of(wanted.job_ns.end);
+                    let before = moment.ticks_of(before_ns);
                     piece.open = open(status, last_begin, before).map(|(of, begin)| OpenCall {
                         region: of,
                         begin_ns: moment.job_of_ticks(begin),
@@ -104,7 +122,6 @@ impl RankRecords {
                 }
             }
         }
-        (piece, None)
     }
 
     /// Names the communicators and peers of a piece's calls.

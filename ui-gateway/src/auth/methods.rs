@@ -85,6 +85,7 @@ mod tests {
             "Shutdown",
             "SetStrategy",
             "SetAnalyses",
+            "Save",
             // It needs no token at all.
             "Redeem",
             "Guests",

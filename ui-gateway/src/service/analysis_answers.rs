@@ -222,7 +222,7 @@ impl Service {
         asked: &v1::StacksRequest,
         token: TokenId,
     ) -> Result<Response<v1::StacksReply>, Status> {
-        let chosen = convert::stacks::chosen(asked)
+        let chosen = convert::stacks::chosen(&asked.ranks)
             .ok_or_else(|| Status::invalid_argument("ranks: at most 8 ranges of ranks"))?;
         let threads = asked.threads;
         let query = Query::Stacks { chosen, threads };

@@ -2,6 +2,7 @@
 //! is written out here by hand, so that the gateway's is not tested against itself.
 #![allow(dead_code, reason = "each test program uses a part")]
 
+mod saves;
 mod sites;
 
 use invivo_proto::control;
@@ -160,6 +161,9 @@ pub fn known(ask: &Ask) -> Reply {
         Ask::Query(Query::Hang { .. }) => Answer::Hang(Box::default(), coverage()),
         Ask::Query(Query::Stacks { .. }) => Answer::Stacks(Box::default(), coverage()),
         Ask::Query(Query::Sites { .. }) => Answer::Sites(Box::new(sites::sites()), coverage()),
+        Ask::Query(Query::Save(query)) => {
+            Answer::Saved(Box::new(saves::saved(query.ask)), coverage())
+        }
         Ask::Command { order, .. } => Answer::Command(acks(*order)),
     })
 }

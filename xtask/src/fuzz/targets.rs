@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// The targets of proto/fuzz.
-pub const TARGETS: [&str; 9] = [
+pub const TARGETS: [&str; 10] = [
     "packet",
     "records",
     "definition",
@@ -15,6 +15,7 @@ pub const TARGETS: [&str; 9] = [
     "peer",
     "region",
     "bin",
+    "events",
 ];
 
 /// An explicit target of the compiler keeps the instrumentation out of build scripts.

@@ -51,7 +51,7 @@ const PACKAGES: &[(&str, Use, &str)] = &[
     (
         "libopen-trace-format2-dev",
         Use::Bench,
-        "libotf2, the rival in the bench of buffers",
+        "libotf2: the rival in the bench of buffers, and what writes exported observations",
     ),
     (
         "python3",
@@ -93,6 +93,11 @@ const PACKAGES: &[(&str, Use, &str)] = &[
         "jobs that are reached by ssh, in the tests",
     ),
     ("munge", Use::Test, "Slurm's authentication"),
+    (
+        "otf2-tools",
+        Use::Test,
+        "otf2-print, which reads them in the tests",
+    ),
     ("slurm-wlm", Use::Test, "a launcher of the tests"),
     (
         "slurm-wlm-basic-plugins",

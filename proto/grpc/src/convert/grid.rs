@@ -3,6 +3,7 @@
 use crate::v1;
 use invivo_proto::control::grid::{Grid, GridCell, GridQuery, GridRow, Metric};
 use invivo_proto::control::results::JobStatus;
+use std::ops::Range;
 
 /// What a request is about, in job time; `columns_max` and `rows_max` as the gateway allows them.
 ///
@@ -21,31 +22,42 @@ pub fn query(
         let names = Metric::ALL.map(Metric::name).join(", ");
         format!("metric: {name:?} is none of {names}")
     })?;
+    let asked_ns = (asked.from_ns, asked.to_ns, asked.last_ns);
+    let interval = interval(asked_ns, status)?;
+    Ok(GridQuery {
+        metric,
+        from_ns: interval.start,
+        to_ns: interval.end,
+        observed_ns: status.observed_ns,
+        columns_max,
+        rows_max,
+    })
+}
+
+/// An interval in job time, as requests say it: begin and end since the beginning of the observed
+/// time, where an end of 0 is now; or the length of the time up to now, if that is not 0.
+///
+/// # Errors
+/// When it is empty.
+pub fn interval(
+    (from_ns, to_ns, last_ns): (u64, u64, u64),
+    status: &JobStatus,
+) -> Result<Range<u64>, String> {
     let now_ns = status.recording.now_ns;
     let begin_ns = begin_ns(status);
-    let (from_ns, to_ns) = match (asked.last_ns, asked.to_ns) {
-        (0, 0) => (begin_ns.saturating_add(asked.from_ns), now_ns),
-        (0, to_ns) => (
-            begin_ns.saturating_add(asked.from_ns),
-            begin_ns.saturating_add(to_ns),
-        ),
-        (last_ns, _) => (now_ns.saturating_sub(last_ns).max(begin_ns), now_ns),
+    let interval = match (last_ns, to_ns) {
+        (0, 0) => begin_ns.saturating_add(from_ns)..now_ns,
+        (0, to_ns) => begin_ns.saturating_add(from_ns)..begin_ns.saturating_add(to_ns),
+        (last_ns, _) => now_ns.saturating_sub(last_ns).max(begin_ns)..now_ns,
     };
-    if from_ns >= to_ns {
-        let from_s = asked.from_ns as f64 / 1e9;
+    if interval.is_empty() {
+        let from_s = from_ns as f64 / 1e9;
         return Err(format!(
             "the interval from {from_s} s on is empty: the job has been observed for {:.1} s",
             status.observed_ns as f64 / 1e9
         ));
     }
-    Ok(GridQuery {
-        metric,
-        from_ns,
-        to_ns,
-        observed_ns: status.observed_ns,
-        columns_max,
-        rows_max,
-    })
+    Ok(interval)
 }
 
 /// When the observed time begins, in job time.

@@ -7,13 +7,12 @@ use invivo_proto::control::stacks::{
 use invivo_proto::ids::Rank;
 
 /// The ranks of a request; `None` if it has too many ranges.
-pub fn chosen(request: &v1::StacksRequest) -> Option<Chosen> {
+pub fn chosen(ranks: &[v1::RankRange]) -> Option<Chosen> {
     // No ranges stand for all ranks.
-    if request.ranks.is_empty() {
+    if ranks.is_empty() {
         return Some(Chosen::ALL);
     }
-    let ranges = request
-        .ranks
+    let ranges = ranks
         .iter()
         .map(|range| (Rank(range.first), Rank(range.last)));
     // More ranges than an answer may name are refused, and not cut.
@@ -149,12 +148,7 @@ mod tests {
     #[test]
     fn a_request_without_ranks_means_all() {
         let range = |first, last| v1::RankRange { first, last };
-        let of = |ranks: Vec<v1::RankRange>| {
-            chosen(&v1::StacksRequest {
-                threads: false,
-                ranks,
-            })
-        };
+        let of = |ranks: Vec<v1::RankRange>| chosen(&ranks);
         assert!(of(vec![]).is_some_and(|chosen| chosen.holds(Rank(u32::MAX))));
         let some = of(vec![range(0, 3), range(7, 7)]).expect("few enough");
         let held: Vec<u32> = (0..10).filter(|rank| some.holds(Rank(*rank))).collect();

@@ -18,7 +18,7 @@ pub fn page(page: &TimelinePage, ranks: u32) -> v1::TimelinePage {
     }
 }
 
-fn piece(piece: &Piece) -> v1::LocationPiece {
+pub(super) fn piece(piece: &Piece) -> v1::LocationPiece {
     let comms = piece.comms.iter();
     let peers = piece.peers.iter();
     v1::LocationPiece {
@@ -56,7 +56,7 @@ fn membership(local: CommLocal, member: &Member) -> v1::Membership {
     }
 }
 
-fn name(id: CommId) -> v1::CommName {
+pub(super) fn name(id: CommId) -> v1::CommName {
     v1::CommName {
         leader: id.leader.0,
         counter: id.counter,

@@ -17,8 +17,8 @@ pub struct HelloReply {
     pub gateway_version: ::prost::alloc::string::String,
     /// What this gateway can do, in lower-case words: "status", "watch", "functions", "matrix",
     /// "messages", "grid", "hang", "stacks", "pause", "resume", "hold", "reset", "record", "record-window",
-    /// "shutdown", "strategy", "analyses", "buffers", "records", "timeline", "audit", "invite",
-    /// "revoke".
+    /// "shutdown", "strategy", "analyses", "buffers", "records", "timeline", "save", "audit",
+    /// "invite", "revoke".
     #[prost(string, repeated, tag = "2")]
     pub capabilities: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// The scope of the caller's token: "view" or "control".
@@ -1480,6 +1480,142 @@ pub struct LocationPiece {
     #[prost(bool, tag = "14")]
     pub broken: bool,
 }
+/// What to save; without anything all that the buffers hold.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SaveRequest {
+    /// Begin of the interval, in ns since the beginning of the observed time.
+    #[prost(uint64, tag = "1")]
+    pub from_ns: u64,
+    /// End of the interval, in ns since the beginning of the observed time; 0 is now.
+    #[prost(uint64, tag = "2")]
+    pub to_ns: u64,
+    /// Instead of both, the time up to now of this length, in ns, if not 0.
+    #[prost(uint64, tag = "3")]
+    pub last_ns: u64,
+    /// The ranks, at most 8 ranges; none means all.
+    #[prost(message, repeated, tag = "4")]
+    pub ranks: ::prost::alloc::vec::Vec<RankRange>,
+}
+/// Some locations of a save. All of it is of one moment: places hold what their buffers hold when
+/// the first page is asked for.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SavePage {
+    /// Begin of the interval, in job time; bins may hold older calls. 0 without an interval: all that
+    /// the buffers hold.
+    #[prost(uint64, tag = "1")]
+    pub from_ns: u64,
+    /// End of the interval, in job time: calls that began later do not belong to it.
+    #[prost(uint64, tag = "2")]
+    pub to_ns: u64,
+    /// Ranks of the job.
+    #[prost(uint32, tag = "3")]
+    pub ranks: u32,
+    /// Locations that are saved.
+    #[prost(uint64, tag = "4")]
+    pub locations_total: u64,
+    /// Bytes of their bins.
+    #[prost(uint64, tag = "5")]
+    pub bytes_total: u64,
+    /// Locations of this page.
+    #[prost(message, repeated, tag = "6")]
+    pub pieces: ::prost::alloc::vec::Vec<SavedPiece>,
+    /// Members of communicators, as far as the place of this page knows them; the same may come again.
+    #[prost(message, repeated, tag = "7")]
+    pub groups: ::prost::alloc::vec::Vec<CommGroup>,
+    /// Where the ranks of this page run.
+    #[prost(string, tag = "8")]
+    pub host: ::prost::alloc::string::String,
+    /// How far the job time of these calls may be off, in ns: 0 on the root's node.
+    #[prost(uint64, tag = "9")]
+    pub clock_error_ns: u64,
+    /// Tool processes that did not answer, by their number in the whole MPI job: their records are
+    /// missing.
+    #[prost(uint32, repeated, tag = "10")]
+    pub missing: ::prost::alloc::vec::Vec<u32>,
+    /// This was the last page: a stream that ends without it was cut off.
+    #[prost(bool, tag = "11")]
+    pub last: bool,
+}
+/// One location's part of a page.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SavedPiece {
+    /// Location of the bins.
+    #[prost(message, optional, tag = "1")]
+    pub location: ::core::option::Option<Location>,
+    /// With the location's first piece: what is known of it, without calls. Communicators stand with
+    /// the rank's first location, for all of them.
+    #[prost(message, optional, tag = "2")]
+    pub about: ::core::option::Option<LocationPiece>,
+    /// With the first piece: what ticks stand for.
+    #[prost(message, repeated, tag = "3")]
+    pub clock: ::prost::alloc::vec::Vec<ClockPoint>,
+    /// With the first piece: communicators of the rank that are not told, because there are too many.
+    #[prost(uint64, tag = "4")]
+    pub comms_left_out: u64,
+    /// Bins of its buffer, one chain after the other, each from its oldest bin on.
+    #[prost(message, repeated, tag = "5")]
+    pub bins: ::prost::alloc::vec::Vec<SavedBin>,
+    /// All bins of the location have been sent.
+    #[prost(bool, tag = "6")]
+    pub complete: bool,
+    /// The buffer went to another thread meanwhile: bins are missing.
+    #[prost(bool, tag = "7")]
+    pub cut: bool,
+}
+/// A tick of a node's clock, and the job time that it stands for. Between two of them it is a
+/// straight line.
+#[derive(serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ClockPoint {
+    #[prost(uint64, tag = "1")]
+    pub ticks: u64,
+    /// In ns.
+    #[prost(uint64, tag = "2")]
+    pub job_ns: u64,
+}
+/// A bin of a buffer, in the bytes of `otfx`: it can be decoded alone.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SavedBin {
+    /// The chain that it belongs to.
+    #[prost(uint32, tag = "1")]
+    pub chain: u32,
+    #[prost(bytes = "vec", tag = "2")]
+    pub content: ::prost::alloc::vec::Vec<u8>,
+}
+/// Members of a communicator.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CommGroup {
+    #[prost(message, optional, tag = "1")]
+    pub name: ::core::option::Option<CommName>,
+    #[prost(message, repeated, tag = "2")]
+    pub pieces: ::prost::alloc::vec::Vec<CommGroupPiece>,
+}
+/// Neighbouring members, from one rank of the communicator on.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CommGroupPiece {
+    /// Rank in the communicator of the first of them.
+    #[prost(uint32, tag = "1")]
+    pub start: u32,
+    #[prost(message, repeated, tag = "2")]
+    pub runs: ::prost::alloc::vec::Vec<RankRun>,
+}
+/// Ranks of the job at equal distances.
+#[derive(serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RankRun {
+    #[prost(uint32, tag = "1")]
+    pub first: u32,
+    #[prost(sint32, tag = "2")]
+    pub stride: i32,
+    #[prost(uint32, tag = "3")]
+    pub count: u32,
+}
 /// A rank's membership in a communicator.
 #[derive(serde::Serialize)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2692,6 +2828,29 @@ pub mod invivo_client {
             req.extensions_mut().insert(GrpcMethod::new("invivo.v1.Invivo", "Timeline"));
             self.inner.server_streaming(req, path, codec).await
         }
+        /// What the buffers hold, all of it or an interval of it, in the buffers' own bytes: what `invivo  save` writes. Needs the scope control, because buffers hold what is being read, and give up
+        /// their oldest quarter first where they are full.
+        pub async fn save(
+            &mut self,
+            request: impl tonic::IntoRequest<super::SaveRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::SavePage>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/invivo.v1.Invivo/Save");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("invivo.v1.Invivo", "Save"));
+            self.inner.server_streaming(req, path, codec).await
+        }
         /// The control commands so far, by whom they were given and their outcome; then, if requested,
         /// each new one. A command that was in progress is sent again, with the same sequence number, when
         /// its outcome is known.
@@ -2948,6 +3107,18 @@ pub mod invivo_server {
             &self,
             request: tonic::Request<super::TimelineRequest>,
         ) -> std::result::Result<tonic::Response<Self::TimelineStream>, tonic::Status>;
+        /// Server streaming response type for the Save method.
+        type SaveStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::SavePage, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// What the buffers hold, all of it or an interval of it, in the buffers' own bytes: what `invivo  save` writes. Needs the scope control, because buffers hold what is being read, and give up
+        /// their oldest quarter first where they are full.
+        async fn save(
+            &self,
+            request: tonic::Request<super::SaveRequest>,
+        ) -> std::result::Result<tonic::Response<Self::SaveStream>, tonic::Status>;
         /// Server streaming response type for the Audit method.
         type AuditStream: tonic::codegen::tokio_stream::Stream<
                 Item = std::result::Result<super::AuditEntry, tonic::Status>,
@@ -4048,6 +4219,52 @@ pub mod invivo_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = TimelineSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/invivo.v1.Invivo/Save" => {
+                    #[allow(non_camel_case_types)]
+                    struct SaveSvc<T: Invivo>(pub Arc<T>);
+                    impl<
+                        T: Invivo,
+                    > tonic::server::ServerStreamingService<super::SaveRequest>
+                    for SaveSvc<T> {
+                        type Response = super::SavePage;
+                        type ResponseStream = T::SaveStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::SaveRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Invivo>::save(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = SaveSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -41,6 +41,7 @@ impl SimPlace {
             Query::Grid(asked) => Partial::Grid(Box::new(self.grid(&asked))),
             // Their ranks have no program.
             Query::Sites { .. } => Partial::Sites(Default::default()),
+            Query::Save(_) => Partial::Saved(Default::default()),
         };
 
         (

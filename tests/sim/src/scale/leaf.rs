@@ -88,6 +88,7 @@ impl Leaf {
             Query::Analyses => Partial::Analyses(Default::default()),
             Query::Grid(asked) => Partial::Grid(Box::new(world.grid(&asked, self.ranks.iter()))),
             Query::Sites { .. } => Partial::Sites(Default::default()),
+            Query::Save(_) => Partial::Saved(Default::default()),
         };
         (partial, self.coverage(world))
     }

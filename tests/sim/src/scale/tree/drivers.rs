@@ -188,6 +188,7 @@ impl Tree {
             Partial::Analyses(analyses) => Answer::Analyses(analyses, coverage),
             Partial::Grid(grid) => Answer::Grid(grid, coverage),
             Partial::Sites(table) => Answer::Sites(table, coverage),
+            Partial::Saved(saved) => Answer::Saved(saved, coverage),
         };
 
         let response = Response {

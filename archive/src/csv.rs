@@ -1,0 +1,115 @@
+//! A saved observation as a table of comma-separated values: a line for each call, and one for each
+//! part of a call that posts, completes or exchanges more.
+
+use crate::observation::{CallKind, Facts};
+use crate::saved::calls::SavedCall;
+use crate::saved::{SavedError, SavedObservation};
+use invivo_otfx::Head;
+use std::io::{self, Write};
+
+/// The first line.
+const HEAD: &str = "rank,thread,occupant,begin_ns,end_ns,function,part_of,kind,communicator,peer,\
+                    peer_rank,tag,bytes_out,bytes_in,request,instance,clipped\n";
+
+/// Why there is no table.
+#[derive(Debug, thiserror::Error)]
+pub enum CsvError {
+    /// The observation is damaged.
+    #[error(transparent)]
+    Saved(#[from] SavedError),
+    /// It cannot be written.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Writes the calls of all locations, one location after the other, each in order of the ends of
+/// its calls; how many. Times are job time in ns; what does not apply is empty.
+///
+/// # Errors
+/// When the observation is damaged, or `out` takes no more.
+pub fn write(of: &SavedObservation, out: &mut impl Write) -> Result<u64, CsvError> {
+    out.write_all(HEAD.as_bytes())?;
+    let mut written = 0;
+    for location in of.locations() {
+        let mut calls = of.calls(location)?;
+        while let Some(call) = calls.next_call()? {
+            call_lines(of, location.rank, location.thread, &call, out)?;
+            written += 1;
+        }
+    }
+    Ok(written)
+}
+
+fn call_lines(
+    of: &SavedObservation,
+    rank: u32,
+    thread: u32,
+    call: &SavedCall,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let contents = &call.contents;
+    let begin = format!(
+        "{rank},{thread},{},{},{}",
+        contents.occupant, call.job_ns.start, call.job_ns.end
+    );
+    let mut function = "";
+    if let Head::Call(head) = &contents.head {
+        function = of.function(head.facts.region.0);
+        let facts = of.facts_of(rank, &head.facts);
+        let request = if head.facts.kind.posts() {
+            head.request.to_string()
+        } else {
+            String::new()
+        };
+        let instance = if head.facts.kind.has_ordinal() {
+            head.ordinal.to_string()
+        } else {
+            String::new()
+        };
+        let clipped = u8::from(contents.clipped);
+        let told = told(&facts);
+        writeln!(
+            out,
+            "{begin},{function},,{told},{request},{instance},{clipped}"
+        )?;
+    }
+    for part in &contents.parts {
+        let name = of.function(part.facts.region.0);
+        let facts = of.facts_of(rank, &part.facts);
+        let told = told(&facts);
+        let request = part.request;
+        writeln!(out, "{begin},{name},{function},{told},{request},,0")?;
+    }
+    Ok(())
+}
+
+/// Kind, communicator, peer, its rank in the job, tag and bytes.
+fn told(facts: &Facts) -> String {
+    let empty = String::new;
+    let number = |number: Option<u32>| number.map_or_else(empty, |number| number.to_string());
+    let communicates = facts.kind != CallKind::Plain;
+    let signed = |number: i32| {
+        if communicates {
+            number.to_string()
+        } else {
+            empty()
+        }
+    };
+    let bytes = |number: u64| {
+        if communicates || number != 0 {
+            number.to_string()
+        } else {
+            empty()
+        }
+    };
+    format!(
+        "{},{},{},{},{},{},{}",
+        facts.kind.name(),
+        number(facts.comm),
+        signed(facts.peer),
+        number(facts.rank.filter(|_| communicates)),
+        signed(facts.tag),
+        bytes(facts.bytes_out),
+        bytes(facts.bytes_in),
+    )
+}

@@ -1,0 +1,194 @@
+//! What the text files of a saved observation say. Times are job time in ns, sizes bytes.
+
+use serde::{Deserialize, Serialize};
+
+/// The version of the directory's form. A reader takes this one; a change of what is written raises
+/// it.
+pub const VERSION: u32 = 1;
+
+/// The name of the file with [`About`].
+pub const ABOUT_FILE: &str = "observation.json";
+/// The name of the file with a [`Location`] in each line.
+pub const LOCATIONS_FILE: &str = "locations.jsonl";
+/// The name of the file with a [`Communicator`] in each line.
+pub const COMMUNICATORS_FILE: &str = "communicators.jsonl";
+/// The name of the folder of events.
+pub const EVENTS_FOLDER: &str = "events";
+
+/// What an observation is of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct About {
+    /// [`VERSION`].
+    pub version: u32,
+    /// The program that wrote it.
+    pub writer: String,
+    /// The job.
+    pub job: Job,
+    /// Begin of the interval.
+    pub from_ns: u64,
+    /// End of the interval: calls that began later do not belong to it.
+    pub to_ns: u64,
+    /// When the save was asked for, in ns since 1970, by the clock of the host where it was
+    /// written.
+    pub saved_unix_ns: u64,
+    /// How far job time may be off on any of the nodes.
+    pub clock_error_ns: u64,
+    /// Locations in the observation.
+    pub locations: u64,
+    /// Communicators whose members are known.
+    pub communicators: u64,
+    /// Tool processes that did not answer, by their number in the whole MPI job.
+    pub missing: Vec<u32>,
+    /// Names of functions: events name them by their index.
+    pub functions: Vec<String>,
+    /// What buffers keep when not everything fits.
+    pub strategy: String,
+}
+
+/// The job that was observed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// Its id.
+    pub id: String,
+    /// Ranks of the application.
+    pub ranks: u32,
+    /// The MPI library's family, as `ompi`.
+    pub family: String,
+    /// The MPI library's own version line.
+    pub library: String,
+    /// The host of the root.
+    pub host: String,
+    /// How it was started.
+    pub command: Vec<String>,
+}
+
+/// One location.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Location {
+    pub rank: u32,
+    pub thread: u32,
+    /// Where it ran.
+    pub host: String,
+    /// What its rank was doing.
+    pub state: String,
+    /// Its file of events.
+    pub events: Events,
+    /// Ticks and the job time that they stand for; rising, a straight line between two of them.
+    pub clock: Vec<(u64, u64)>,
+    /// How far job time may be off on its node.
+    pub clock_error_ns: u64,
+    /// Communicators of the rank, with its first location.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub communicators: Vec<Membership>,
+    /// Communicators of the rank that are not told.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub communicators_left_out: u64,
+    /// The call that it was in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open: Option<OpenCall>,
+    /// Where its calls are.
+    pub ledger: Ledger,
+    /// Records that the buffer lost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<Loss>,
+    /// Of what ended later than this nothing is missing; absent if nothing was ever given up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gone_until_ns: Option<u64>,
+    /// The buffer went to another thread while it was saved: events are missing.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_cut: bool,
+}
+
+/// A file of events.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Events {
+    /// Its name below the directory.
+    pub file: String,
+    pub bytes: u64,
+    /// CRC-32 of the whole file, in hexadecimal digits.
+    pub crc32: String,
+    /// Bins in it.
+    pub bins: u64,
+    /// Chains of bins.
+    pub chains: u32,
+}
+
+/// A rank's number of a communicator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Membership {
+    /// The rank's own number for it: events name it so.
+    pub number: u32,
+    /// The communicator; of an intercommunicator, the side that the rank is on.
+    pub id: CommId,
+    /// The group that peers are numbered in.
+    pub peers: CommId,
+    /// The rank's own rank in it.
+    pub rank: u32,
+}
+
+/// The name of a communicator in the whole job: its rank 0, and a number of that.
+pub type CommId = (u32, u32);
+
+/// A communicator's members.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Communicator {
+    pub id: CommId,
+    /// Pieces: the rank in the communicator of the first member, and runs of members.
+    pub pieces: Vec<(u32, Vec<Run>)>,
+}
+
+/// Ranks of the job: the first, the distance of neighbours, and how many.
+pub type Run = (u32, i32, u32);
+
+/// A call that was entered and not left.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenCall {
+    /// The function; empty where nobody noted which.
+    pub function: String,
+    pub begin_ns: u64,
+    /// Which of the location's threads, one after the other, is in it.
+    pub occupant: u32,
+}
+
+/// Where calls are: entered = open + in flight + kept + reduced + dropped + reset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ledger {
+    pub entered: u64,
+    pub open: u64,
+    /// Left, and not read yet.
+    pub in_flight: u64,
+    /// In the buffer: those of the observation and, of a part of the time, others.
+    pub kept: u64,
+    /// Given up by the buffer.
+    pub reduced: u64,
+    /// Lost on the way.
+    pub dropped: u64,
+    /// Forgotten by a reset or a window.
+    pub reset: u64,
+}
+
+/// Records that a buffer lost.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loss {
+    /// What their level held.
+    pub level: String,
+    /// Their class, as "call".
+    pub class: String,
+    /// Why, as "room".
+    pub reason: String,
+    pub records: u64,
+    /// The first of their ends.
+    pub first_ns: u64,
+    /// The last of their ends.
+    pub last_ns: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}

@@ -1,0 +1,164 @@
+//! `invivo export`: a saved observation in the form of another tool.
+
+use super::progress::Meter;
+use super::{Outcome, print, print_json};
+use anyhow::{Context, bail};
+use invivo_archive::otf2::{self, Exported};
+use invivo_archive::saved::SavedObservation;
+use invivo_archive::{csv, perfetto};
+use invivo_jobdir::whole_file;
+use invivo_report::units;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// Options of `invivo export`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+The observation is one that `invivo save` has written; no job is needed. Every file of it is \
+checked before it is used.
+  otf2      a directory with an archive for Vampir, Scalasca, otf2-print and others; it is written
+            by libotf2 3.0, which must be there (Debian: libopen-trace-format2-dev)
+  perfetto  a file for https://ui.perfetto.dev; all calls are held in memory while it is made
+  csv       a file with a line for each call
+
+Examples:
+  invivo export melt.obs --to otf2 melt.otf2 && otf2-print melt.otf2/traces.otf2
+  invivo export melt.obs --to perfetto melt.pftrace
+  invivo export melt.obs --to csv melt.csv")]
+pub struct Args {
+    /// The directory of the observation
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// The form
+    #[arg(long, value_name = "FORM")]
+    to: Form,
+    /// The directory or file to make
+    #[arg(value_name = "OUT")]
+    out: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What an observation can be made into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Form {
+    Otf2,
+    Perfetto,
+    Csv,
+}
+
+/// What was written, as JSON.
+#[derive(Debug, Serialize)]
+struct Written<'a> {
+    out: &'a Path,
+    #[serde(flatten)]
+    exported: Exported,
+}
+
+/// Writes an observation in another form.
+///
+/// # Errors
+/// Why it cannot be written; then nothing is left.
+pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let of = SavedObservation::open(&args.dir)?;
+    let cannot = || format!("cannot export to {}", args.out.display());
+    let locations = of.locations().len() as u64;
+    let mut meter = Meter::default();
+    let (exported, next) = match args.to {
+        Form::Otf2 => {
+            let exported = otf2::export(&of, &args.out, |done, all| {
+                meter.show(|| format!("exporting: {done} of {all} locations"));
+            });
+            let anchor = args.out.join(otf2::NAME).with_added_extension("otf2");
+            (
+                exported.with_context(cannot)?,
+                format!("read it: otf2-print {}", anchor.display()),
+            )
+        }
+        Form::Perfetto => {
+            refuse_existing(&args.out)?;
+            let (observation, endpoints) = of.view()?;
+            whole_file::write_with(&args.out, |mut out| {
+                perfetto::write(&observation, &endpoints, &mut out)
+            })
+            .with_context(cannot)?;
+            let exported = Exported {
+                locations,
+                calls: observation.calls(),
+                ..Exported::default()
+            };
+            let next = "drop it onto https://ui.perfetto.dev".to_owned();
+            (exported, next)
+        }
+        Form::Csv => {
+            refuse_existing(&args.out)?;
+            let mut calls = Ok(0);
+            whole_file::write_with(&args.out, |mut out| {
+                calls = csv::write(&of, &mut out);
+                // The file does not appear where the observation is damaged.
+                match &calls {
+                    Ok(_) => Ok(()),
+                    Err(error) => Err(std::io::Error::other(error.to_string())),
+                }
+            })
+            .with_context(cannot)?;
+            let exported = Exported {
+                locations,
+                calls: calls.with_context(cannot)?,
+                ..Exported::default()
+            };
+            (exported, "a line for each call".to_owned())
+        }
+    };
+    drop(meter);
+
+    if args.json {
+        let out = args.out.as_path();
+        print_json(&Written { out, exported })?;
+    } else {
+        print(&text(&args.out, &exported, &next))?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn refuse_existing(out: &Path) -> anyhow::Result<()> {
+    if out.is_file() || out.is_dir() {
+        bail!(
+            "{} exists already, and is left as it is; give another name",
+            out.display()
+        );
+    }
+    Ok(())
+}
+
+fn text(out: &Path, exported: &Exported, next: &str) -> String {
+    let mut text = format!(
+        "{} of {}: {}; {next}\n",
+        units::counted(exported.calls, "call"),
+        units::counted(exported.locations, "location"),
+        out.display(),
+    );
+    let notes = [
+        (
+            exported.moved,
+            "events were moved by some ns, so that times rise",
+        ),
+        (
+            exported.without_communicator,
+            "messages or collectives are left out: their communicator is not known",
+        ),
+        (
+            exported.without_operation,
+            "collectives are left out: OTF2 has no operation for them",
+        ),
+        (
+            exported.posted_before,
+            "operations were posted before the first call that is there",
+        ),
+    ];
+    for (count, what) in notes.into_iter().filter(|(count, _)| *count != 0) {
+        text += &format!("{} {what}\n", units::count(count));
+    }
+    text
+}

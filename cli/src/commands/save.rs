@@ -1,0 +1,190 @@
+//! `invivo save`: what the buffers hold, into a directory, while the job runs.
+
+use super::interval::When;
+use super::progress::Meter;
+use super::ranks::{Ranges, ranges};
+use super::target::Target;
+use super::{Outcome, note, print, print_json};
+use crate::client::{Client, Scope, explained, patiently};
+use crate::job::Job;
+use crate::saved::{Received, Receiver};
+use anyhow::Context;
+use invivo_archive::saved::Writer;
+use invivo_grpc::v1;
+use invivo_report::units;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Options of `invivo save`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+The buffers are saved as they are at one moment, and the job runs on. What is being saved takes no \
+new calls until it \
+has been read; a buffer that is full gives up its oldest quarter first, so that there is room. \
+The directory appears when all of it is there, or not at all. No job is needed to read it.
+
+Examples:
+  invivo save melt.obs
+  invivo save melt.obs --since 30s --rank 0-3
+  invivo save melt.obs && invivo export melt.obs --to otf2 melt.otf2
+  invivo save melt.obs --json | jq '{locations, bytes}'")]
+pub struct Args {
+    /// The directory to make
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    #[command(flatten)]
+    when: When,
+    /// These ranks, as 0-3,7
+    #[arg(long, value_name = "SET", value_parser = ranges)]
+    rank: Option<Ranges>,
+    #[command(flatten)]
+    target: Target,
+}
+
+/// What was saved, as JSON.
+#[derive(Debug, Serialize)]
+struct Saved<'a> {
+    dir: &'a Path,
+    from_ns: u64,
+    to_ns: u64,
+    #[serde(flatten)]
+    received: &'a Received,
+}
+
+/// Saves what the buffers hold.
+///
+/// # Errors
+/// Why it cannot be saved; then nothing is left.
+pub async fn run(args: Args) -> anyhow::Result<Outcome> {
+    let cannot = || format!("cannot save to {}", args.dir.display());
+    // Before anything is asked of the job.
+    let writer = Writer::new(&args.dir).with_context(cannot)?;
+    let (job, client) = args.target.client(Scope::Control)?;
+    let mut receiver = Receiver::new(writer);
+    let ended = async {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        anyhow::bail!("interrupted: nothing is saved, and the job is not affected")
+    };
+    tokio::select! {
+        received = receive(&args, &job, &client, &mut receiver) => received.with_context(cannot)?,
+        ended = ended => return ended,
+    }
+    let facts = job_facts(&job, &client).await?;
+    let (about, received) = receiver.finish(facts).with_context(cannot)?;
+
+    if args.target.json {
+        print_json(&Saved {
+            dir: &args.dir,
+            from_ns: about.from_ns,
+            to_ns: about.to_ns,
+            received: &received,
+        })?;
+    } else {
+        print(&text(&args.dir, &about, &received))?;
+    }
+    if !about.missing.is_empty() {
+        let count = units::counted(about.missing.len() as u64, "tool process");
+        note(&format!(
+            "{count} did not answer: the ranks below are missing"
+        ));
+        return Ok(Outcome::Incomplete);
+    }
+    if received.cut > 0 {
+        return Ok(Outcome::Incomplete);
+    }
+    Ok(Outcome::Done)
+}
+
+async fn receive(
+    args: &Args,
+    job: &Job,
+    client: &Client,
+    receiver: &mut Receiver,
+) -> anyhow::Result<()> {
+    let interval = args.when.request();
+    let ranks = args.rank.iter().flat_map(Ranges::iter);
+    let request = v1::SaveRequest {
+        from_ns: interval.from_ns,
+        to_ns: interval.to_ns,
+        last_ns: interval.last_ns,
+        ranks: ranks.collect(),
+    };
+    let call = async || client.clone().save(request.clone()).await;
+    let mut pages = patiently(job, call).await?;
+    let mut meter = Meter::default();
+    // The gateway fetches the next page when this one has been written: nothing piles up anywhere.
+    while let Some(page) = pages
+        .message()
+        .await
+        .map_err(|status| explained(job, &status))?
+    {
+        let (total, locations) = (page.bytes_total, page.locations_total);
+        receiver.page(page)?;
+        meter.show(|| {
+            format!(
+                "saving: {} of {}, {} of {locations} locations",
+                units::bytes(receiver.bytes()),
+                units::bytes(total),
+                receiver.locations(),
+            )
+        });
+    }
+    anyhow::ensure!(
+        receiver.is_whole(),
+        "the job ended, or its gateway, before all of it had come; the buffers of a job that is \
+         over are gone"
+    );
+    Ok(())
+}
+
+/// What else is known of the job.
+async fn job_facts(job: &Job, client: &Client) -> anyhow::Result<crate::saved::JobFacts> {
+    let hello = async || client.clone().hello(v1::HelloRequest::default()).await;
+    let hello = patiently(job, hello).await?;
+    let buffers = async || client.clone().buffers(v1::BuffersRequest {}).await;
+    // Of a job that has just ended, what was saved is whole all the same.
+    let buffers = patiently(job, buffers).await.unwrap_or_default();
+    let strategies = buffers.strategies.iter().map(|of| of.strategy.as_str());
+    Ok(crate::saved::JobFacts {
+        id: job.job.clone(),
+        host: job.host.clone(),
+        command: job.command.clone(),
+        described: hello.job.unwrap_or_default(),
+        strategy: strategies.collect::<Vec<_>>().join("; "),
+    })
+}
+
+fn text(dir: &Path, about: &invivo_archive::saved::format::About, received: &Received) -> String {
+    let shown = dir.display();
+    let mut text = format!(
+        "{} of {} with {} of calls, {} long: {shown}\n",
+        units::counted(received.locations, "location"),
+        units::counted(received.ranks, "rank"),
+        units::bytes(received.bytes),
+        units::duration(about.to_ns.saturating_sub(about.from_ns)),
+    );
+    let lost = [
+        (received.reduced, "given up by buffers"),
+        (received.dropped, "dropped"),
+        (received.reset, "forgotten by a reset"),
+        (received.in_flight, "not read yet"),
+    ];
+    let lost = lost.iter().filter(|(calls, _)| *calls != 0);
+    let lost = lost.map(|(calls, how)| format!("{} {how}", units::counted(*calls, "call")));
+    let lost: Vec<String> = lost.collect();
+    if !lost.is_empty() {
+        text += &format!("of the whole run missing: {}\n", lost.join(", "));
+    }
+    if received.cut > 0 {
+        let cut = units::counted(received.cut, "buffer");
+        text +=
+            &format!("{cut} went to other threads meanwhile: some of what they held is missing\n");
+    }
+    text + &format!("next: invivo export {shown} --to otf2 NEW_DIR\n")
+}
