@@ -37,6 +37,8 @@ pub struct Membership {
     pub peers: CommId,
     /// This rank's own number in it.
     pub rank: u32,
+    /// How many ranks are in it; nothing of the world, which has all of the job.
+    pub size: Option<u32>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -68,14 +70,15 @@ impl Communicators {
                 local,
                 id,
                 rank: own,
+                size,
                 remote,
-                ..
             } if self.memberships.len() < COMMUNICATORS_MAX => {
                 let membership = Membership {
                     id,
                     // Peers of an intercommunicator are ranks of the remote group.
                     peers: remote.unwrap_or(id),
                     rank: own,
+                    size: Some(size),
                 };
                 self.memberships.insert((rank, local), membership);
             }
@@ -124,15 +127,16 @@ impl Communicators {
     /// How a rank is a member of one of its communicators, once that is defined.
     #[inline]
     pub fn membership(&self, rank: Rank, comm: CommLocal) -> Option<Membership> {
-        let (id, own) = match comm {
-            CommLocal::WORLD => (CommId::WORLD, rank.0),
-            CommLocal::SELF => (of_self(rank), 0),
+        let (id, own, size) = match comm {
+            CommLocal::WORLD => (CommId::WORLD, rank.0, None),
+            CommLocal::SELF => (of_self(rank), 0, Some(1)),
             _ => return self.memberships.get(&(rank, comm)).copied(),
         };
         Some(Membership {
             id,
             peers: id,
             rank: own,
+            size,
         })
     }
 

@@ -36,3 +36,4 @@ pub mod switches;
 #[cfg(test)]
 mod testing;
 pub mod timeline;
+pub mod waits;

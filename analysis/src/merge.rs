@@ -5,7 +5,7 @@
 
 use crate::{
     buffers, functions, grid, hang, matrix, messages, records, saved, sites, stacks, status,
-    switches, timeline,
+    switches, timeline, waits,
 };
 use invivo_proto::control::tree::Partial;
 
@@ -60,6 +60,7 @@ pub fn merge(into: &mut Partial, from: Partial) -> Result<(), Mismatch> {
         }
         (Partial::Sites(into), Partial::Sites(from)) => sites::merge(into, *from),
         (Partial::Saved(into), Partial::Saved(from)) => saved::merge(into, *from),
+        (Partial::WaitStates(into), Partial::WaitStates(from)) => waits::merge(into, *from),
         (into, from) => {
             return Err(Mismatch {
                 into: question(into),
@@ -86,6 +87,7 @@ fn question(of: &Partial) -> &'static str {
         Partial::Grid(_) => "what happened over time",
         Partial::Sites(_) => "where calls are made",
         Partial::Saved(_) => "what buffers hold",
+        Partial::WaitStates(_) => "who waits for whom",
     }
 }
 

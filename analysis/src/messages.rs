@@ -20,10 +20,11 @@
 //! it is counted by reason.
 //!
 //! **A cut** (reset, window, recording off) takes endpoints out of the sums and leaves them in
-//! their order, since what was sent before it may be received behind it. A pair across the cut is
-//! none; it is counted as such.
+//! their order: what was sent before it may be received behind it. A pair across it is counted.
 
 mod begin_anew;
+mod calls;
+mod completing;
 mod counters;
 mod matcher;
 mod outbox;
@@ -32,6 +33,7 @@ mod refused;
 mod unresolved;
 mod waiting;
 
+pub use calls::Late;
 pub use counters::{EMPTY, merge};
 pub use matcher::WAITING_MAX;
 pub use outbox::OUTBOX_MAX;
@@ -42,11 +44,12 @@ pub use unresolved::UNRESOLVED_MAX;
 use crate::communicators::Communicators;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use calls::LastCall;
 use counters::{Counters, UnmatchedReason};
 use invivo_proto::control::VERSION;
 use invivo_proto::control::peer::{Clipping, ENDPOINTS_MAX, Endpoints};
 use invivo_proto::control::results;
-use invivo_proto::ids::{CommLocal, Rank, WorldRank};
+use invivo_proto::ids::{CommLocal, Rank, RegionId, WorldRank};
 use invivo_proto::rank_set::RankSet;
 use invivo_proto::record::{Call, Facts, Part, RecordKind};
 use matcher::Matcher;
@@ -98,6 +101,8 @@ struct OfRank {
     receives: InOrder<Endpoint>,
     /// Records of it were lost until then, in job time.
     lost_ns: u64,
+    /// The call that came last.
+    last: LastCall,
 }
 
 impl Messages {
@@ -122,6 +127,9 @@ impl Messages {
     /// of what is recorded belongs here all the same.
     #[inline]
     pub fn record(&mut self, of: &Of<'_, impl Fn(u64) -> u64>, call: &Call, parts: &[Part]) {
+        if follows(call.facts.kind) || !parts.is_empty() {
+            self.begin_call(of, call.facts.region);
+        }
         if follows(call.facts.kind) {
             self.facts(of, &call.facts, call.request, of.begin);
         }
@@ -131,6 +139,9 @@ impl Messages {
     /// More parts of a call.
     #[inline]
     pub fn record_more(&mut self, of: &Of<'_, impl Fn(u64) -> u64>, parts: &[Part]) {
+        if parts.len() > 1 || !parts.is_empty() && self.is_several(of.rank) {
+            self.begin_several(of, parts);
+        }
         for part in parts.iter().filter(|part| follows(part.facts.kind)) {
             let posts = part.facts.kind.posts();
             let posted = if posts { of.begin } else { part.posted };
@@ -151,6 +162,7 @@ impl Messages {
             return;
         };
         let of_rank = &mut self.ranks[index];
+        let last = of_rank.last;
         // The error is stored with each endpoint, as it was when the endpoint was seen.
         let (ready, error_ns) = (&mut self.ready, short(self.clock_error_ns));
         if of_rank.epoch != of.epoch {
@@ -165,18 +177,19 @@ impl Messages {
         };
         match facts.kind {
             RecordKind::Send | RecordKind::PostSend if facts.peer >= 0 => {
-                let endpoint = endpoint(of, facts.bytes_out, error_ns);
+                let sender = (of.rank.0, RegionId(0));
+                let endpoint = endpoint(of, facts.bytes_out, error_ns, sender);
                 self.counters.sent(&endpoint);
                 self.resolve(of.rank, pattern, Side::Send, endpoint, of.communicators);
             }
             RecordKind::PostRecv => of_rank.receives.post(request, posted, pattern),
             RecordKind::Recv if facts.peer >= 0 => {
-                let endpoint = endpoint(of, facts.bytes_in, error_ns);
+                let endpoint = endpoint(of, facts.bytes_in, error_ns, (last.number, last.region));
                 self.counters.received(&endpoint);
                 of_rank.receives.receive(pattern, endpoint, ready);
             }
             RecordKind::CompletedRecv if facts.peer >= 0 => {
-                let endpoint = endpoint(of, facts.bytes_in, error_ns);
+                let endpoint = endpoint(of, facts.bytes_in, error_ns, (last.number, last.region));
                 self.counters.received(&endpoint);
                 of_rank
                     .receives
@@ -390,6 +403,8 @@ impl Messages {
         });
         self.counters.sums = EMPTY;
         self.counters.reset_ns = at_ns;
+        self.counters.calls.forget();
+        self.counters.late.clear();
     }
 
     /// Peers whose ranks endpoints wait for, since this was asked last.
@@ -457,7 +472,12 @@ fn follows(kind: RecordKind) -> bool {
 }
 
 #[inline]
-fn endpoint(of: &Of<'_, impl Fn(u64) -> u64>, bytes: u64, error_ns: u32) -> Endpoint {
+fn endpoint(
+    of: &Of<'_, impl Fn(u64) -> u64>,
+    bytes: u64,
+    error_ns: u32,
+    (who, region): (u32, RegionId),
+) -> Endpoint {
     let (begin_ns, end_ns) = ((of.job_ns)(of.begin), (of.job_ns)(of.end));
     Endpoint {
         begin_ns,
@@ -465,6 +485,8 @@ fn endpoint(of: &Of<'_, impl Fn(u64) -> u64>, bytes: u64, error_ns: u32) -> Endp
         bytes,
         epoch: of.epoch,
         error_ns,
+        who,
+        region,
         clipping: of.clipping,
     }
 }

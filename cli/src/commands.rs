@@ -32,6 +32,7 @@ pub mod status;
 pub mod strategy;
 pub mod target;
 pub mod timeline;
+pub mod waitstates;
 pub mod watch;
 
 use invivo_report::{Versioned, terminal};

@@ -16,6 +16,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "functions",
             "matrix",
             "messages",
+            "waitstates",
             "heatmap",
             "efficiency",
             "hang",

@@ -63,6 +63,8 @@ enum Verb {
     Efficiency(commands::efficiency::Args),
     /// Show messages: sends matched with receives, their times, and waiting for late senders
     Messages(commands::messages::Args),
+    /// Show who made whom wait, and for how long: wait states of collectives, late senders
+    Waitstates(commands::waitstates::Args),
     /// Show who waits for whom, and whether that can end
     Hang(commands::hang::Args),
     /// Show where the ranks are: their call paths, merged into one tree
@@ -139,6 +141,7 @@ impl Cli {
             Verb::Heatmap(args) => commands::block_on(commands::heatmap::run(args)),
             Verb::Efficiency(args) => commands::block_on(commands::efficiency::run(args)),
             Verb::Messages(args) => commands::block_on(commands::messages::run(args)),
+            Verb::Waitstates(args) => commands::block_on(commands::waitstates::run(args)),
             Verb::Hang(args) => commands::block_on(commands::hang::run(args)),
             Verb::Stacks(args) => commands::block_on(commands::stacks::run(args)),
             Verb::Buffers(args) => commands::block_on(commands::buffers::run(args)),

@@ -39,9 +39,9 @@ pub struct Flags {
     /// iterations:4@MPI_Barrier [default: time]
     #[arg(long, value_name = "STRATEGY", value_parser = <Strategy as Value>::parse)]
     pub strategy: Option<Strategy>,
-    /// Analyses that are on from the start: functions, matrix, messages, heatmap, sites, joined by
-    /// commas, or all or none; `invivo analyses` switches them later [default:
-    /// functions,matrix,heatmap,sites]
+    /// Analyses that are on from the start: functions, matrix, messages, heatmap, sites,
+    /// waitstates, joined by commas, or all or none; `invivo analyses` switches them later
+    /// [default: functions,matrix,heatmap,sites,waitstates]
     #[arg(long, value_name = "NAMES", value_parser = <AnalysisSet as Value>::parse)]
     pub analyses: Option<AnalysisSet>,
     /// Hold every rank right behind MPI_Init until `invivo resume`, for at most this time [10m

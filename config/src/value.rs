@@ -295,7 +295,7 @@ mod tests {
         );
         assert_eq!(
             round::<AnalysisSet>("default, messages"),
-            "functions,matrix,messages,heatmap,sites"
+            "functions,matrix,messages,heatmap,sites,waitstates"
         );
         assert_eq!(round::<AnalysisSet>("none"), "none");
         assert_eq!(round::<Time>("90s"), "1m30s");

@@ -10,6 +10,7 @@ pub mod grid;
 pub mod hang;
 pub mod link;
 pub mod local;
+pub mod meetings;
 pub mod order;
 pub mod peer;
 pub mod places;
@@ -21,6 +22,7 @@ pub mod stacks;
 pub mod strategy;
 pub mod timeline;
 pub mod tree;
+pub mod wait_states;
 pub mod whereabouts;
 
 use alloc::vec::Vec;

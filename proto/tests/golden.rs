@@ -240,6 +240,7 @@ fn every_variant_from_parent_to_child_has_a_sample() {
             Query::Grid(_) => 26,
             Query::Sites { .. } => 27,
             Query::Save(_) => 28,
+            Query::WaitStates { .. } => 29,
         },
         Down::Heartbeat => 12,
         Down::Time { .. } => 13,
@@ -248,7 +249,7 @@ fn every_variant_from_parent_to_child_has_a_sample() {
         Down::Shutdown => 16,
         Down::Analyses(_) => 25,
     };
-    complete(&messages::downs(), number, 29);
+    complete(&messages::downs(), number, 30);
 }
 
 #[test]
@@ -271,6 +272,7 @@ fn every_variant_from_child_to_parent_has_a_sample() {
             Partial::Grid(_) => 18,
             Partial::Sites(_) => 19,
             Partial::Saved(_) => 20,
+            Partial::WaitStates(_) => 21,
         },
         Up::Groups(_) => 6,
         Up::WantGroups(_) => 7,
@@ -279,7 +281,7 @@ fn every_variant_from_child_to_parent_has_a_sample() {
         Up::Drained => 10,
         Up::RankFaulted(_) => 17,
     };
-    complete(&messages::ups(), number, 21);
+    complete(&messages::ups(), number, 22);
 }
 
 #[test]
@@ -319,8 +321,9 @@ fn every_variant_of_the_link_has_a_sample() {
         Answer::Grid(..) => 13,
         Answer::Sites(..) => 14,
         Answer::Saved(..) => 15,
+        Answer::WaitStates(..) => 16,
     };
-    complete(&messages::responses(), number, 16);
+    complete(&messages::responses(), number, 17);
     let number = |message: &link::AtEnd| match message {
         link::AtEnd::Page(_) => 0,
         link::AtEnd::Result(_) => 1,

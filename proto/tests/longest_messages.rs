@@ -11,6 +11,7 @@ use invivo_proto::ids::{CommId, Rank, RegionId, WorldRank};
 fn the_longest_message_of_a_place_fits() {
     let half = control::peer::SendEndpoint {
         destination: Rank(u32::MAX),
+        sender: Rank(u32::MAX),
         comm: CommId {
             leader: Rank(u32::MAX),
             counter: u32::MAX,
@@ -25,6 +26,31 @@ fn the_longest_message_of_a_place_fits() {
     };
     let sends = vec![half; control::peer::ENDPOINTS_MAX];
     let longest = control::peer::Endpoints::new(WorldRank(u32::MAX), u64::MAX, sends);
+    let bytes = control::encode(&longest).unwrap().len();
+    assert!(bytes <= control::peer::PEER_BYTES_MAX, "{bytes}");
+
+    let enter = Some((u64::MAX, Rank(u32::MAX)));
+    let arrived = control::meetings::Arrived {
+        of: control::meetings::Collective {
+            comm: half.comm,
+            ordinal: u64::MAX,
+        },
+        size: u32::MAX,
+        meeting: control::meetings::Meeting {
+            arrivals: u32::MAX,
+            latest: enter,
+            first_leave_ns: Some(u64::MAX),
+            root: enter,
+            first: enter,
+            untimed: true,
+            error_ns: u64::MAX,
+        },
+    };
+    let meetings = control::meetings::Meetings {
+        arrived: vec![arrived; control::meetings::MEETINGS_MAX],
+        ..control::meetings::Meetings::default()
+    };
+    let longest = control::peer::Endpoints::of_meetings(WorldRank(u32::MAX), u64::MAX, meetings);
     let bytes = control::encode(&longest).unwrap().len();
     assert!(bytes <= control::peer::PEER_BYTES_MAX, "{bytes}");
 }

@@ -6,7 +6,8 @@ mod samples;
 
 use fingerprint::fingerprint;
 use invivo_proto::control::{
-    analyses, buffers, fault, hang, local, peer, results, sites, stacks, strategy, timeline, tree,
+    analyses, buffers, fault, hang, local, meetings, peer, results, sites, stacks, strategy,
+    timeline, tree, wait_states,
 };
 use invivo_proto::record::{MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS, RecordKind};
 use invivo_proto::{channel, control, definition, mpi, packet, record, shm, varint};
@@ -199,6 +200,12 @@ fn limits_are_the_sources() {
         ("stacks::RANGES_MAX", stacks::RANGES_MAX as i64),
         ("sites::ROWS_MAX", sites::ROWS_MAX.into()),
         ("sites::FILE_BYTES_MAX", sites::FILE_BYTES_MAX as i64),
+        ("wait_states::RANKS_MAX", wait_states::RANKS_MAX.into()),
+        (
+            "wait_states::COMMUNICATORS_MAX",
+            wait_states::COMMUNICATORS_MAX as i64,
+        ),
+        ("meetings::MEETINGS_MAX", meetings::MEETINGS_MAX as i64),
         ("local::MODULES_MAX", local::MODULES_MAX as i64),
         ("local::PATH_BYTES_MAX", local::PATH_BYTES_MAX as i64),
         (
@@ -414,6 +421,8 @@ fn the_document_has_seen_the_source() {
         "control/record_class.rs",
         "control/sites.rs",
         "control/saved.rs",
+        "control/wait_states.rs",
+        "control/meetings.rs",
         "control/results.rs",
         "control/stacks.rs",
         "control/strategy.rs",

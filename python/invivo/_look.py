@@ -42,6 +42,14 @@ class Looks(Calls):
         off until it is switched on: `job.switch_analyses("messages")`."""
         return self._ask("Messages", answers.MessagesReply)
 
+    def wait_states(self, ranks: int = 64) -> answers.WaitStatesReply:
+        """Who waits for whom: wait states of collectives, and late senders while the analysis
+        `messages` is on.
+
+        ranks: those that waited longest, and as many that made others wait longest (1024).
+        """
+        return self._ask("WaitStates", answers.WaitStatesReply, ranks_max=ranks)
+
     def grid(
         self,
         metric: str = "mpi",

@@ -20,9 +20,9 @@ class HelloReply(Answer):
     """Version of the gateway, as in "0.1.0"."""
     capabilities: list[str]
     """What this gateway can do, in lower-case words: "status", "watch", "functions", "matrix",
-    "messages", "grid", "hang", "stacks", "pause", "resume", "hold", "reset", "record",
-    "record-window", "shutdown", "strategy", "analyses", "buffers", "records", "timeline", "save",
-    "audit", "invite", "revoke"."""
+    "messages", "wait-states", "grid", "hang", "stacks", "pause", "resume", "hold", "reset",
+    "record", "record-window", "shutdown", "strategy", "analyses", "buffers", "records", "timeline",
+    "save", "audit", "invite", "revoke"."""
     scope: str
     """The scope of the caller's token: "view" or "control"."""
     job: Job | None
@@ -167,7 +167,7 @@ class AnalysisStatus(Answer):
     """Whether an analysis is on. Points in time are job time."""
 
     name: str
-    """"functions", "matrix", "messages" or "heatmap"."""
+    """"functions", "matrix", "messages", "heatmap", "sites" or "waitstates"."""
     answers: str
     """What it answers, in words."""
     on: int
@@ -611,6 +611,114 @@ class Durations(Answer):
     """The longest, in ns."""
     max_rank: int
     """The rank that had the longest."""
+
+
+@dataclass(frozen=True)
+class WaitStatesReply(Answer):
+    """Waiting with a cause, since the start of the job, the last reset, or the start of the window.
+    Wait states have Scalasca's names and definitions."""
+
+    coverage: Coverage
+    """How complete this answer is."""
+    rows: list[WaitStateRow]
+    """All ranks together, by wait state and MPI function, the longest first."""
+    ranks: list[RankWaits]
+    """Ranks that waited, or made others wait, those with the most of both first."""
+    ranks_total: int
+    """Ranks that waited or made others wait; more than there are rows."""
+    communicators: list[CommunicatorWaits]
+    """By communicator, the one with the most waiting first."""
+    communicators_left_out: WaitStateRow
+    """Waits on communicators that there is no room for."""
+    unblamed_ns: int
+    """Waiting whose causer could not be told of it, in ns: it is in no rank's `caused_ns`."""
+    calls: CollectiveCalls
+    """What became of calls of collectives."""
+    clock_error_ns: int
+    """How far the clocks of two nodes may have been apart, in ns, where members of a collective are
+    on both; a wait that is not longer than twice that is not claimed."""
+    analysis: AnalysisStatus
+    """Whether wait states are looked for, and when they were not."""
+    messages: AnalysisStatus
+    """The same of the matching of messages, which finds late senders."""
+
+
+@dataclass(frozen=True)
+class WaitStateRow(Answer):
+    """Waits of one kind."""
+
+    wait_state: str
+    """The wait state, by Scalasca's name."""
+    function: str
+    """The MPI function in which it was waited; empty where rows are not by function."""
+    waits: int
+    """Calls that waited."""
+    time_ns: int
+    """For how long, in ns."""
+    max_ns: int
+    """The longest, in ns."""
+    max_rank: int
+    """The rank that had the longest."""
+
+
+@dataclass(frozen=True)
+class RankWaits(Answer):
+    """What one rank waited, and made others wait."""
+
+    rank: int
+    """The rank."""
+    waited_ns: int
+    """For how long it waited, in ns."""
+    caused_ns: int
+    """For how long others waited for it, in ns, summed over them."""
+    rows: list[RankWaitRow]
+    """The same by wait state and function."""
+
+
+@dataclass(frozen=True)
+class RankWaitRow(Answer):
+    """What one rank waited, and made others wait, in one way."""
+
+    wait_state: str
+    """The wait state, by Scalasca's name."""
+    function: str
+    """The MPI function in which it waited, or the others did."""
+    waits: int
+    """Its calls that waited."""
+    time_ns: int
+    """For how long, in ns."""
+    caused_waits: int
+    """Calls of others that waited for it."""
+    caused_ns: int
+    """For how long these waited, in ns."""
+
+
+@dataclass(frozen=True)
+class CommunicatorWaits(Answer):
+    """Waits on one communicator."""
+
+    communicator: str
+    """"MPI_COMM_WORLD", or the communicator's number in the job."""
+    rows: list[WaitStateRow]
+    """By wait state."""
+
+
+@dataclass(frozen=True)
+class CollectiveCalls(Answer):
+    """Calls of blocking collectives: each is met by those of the other members."""
+
+    met: int
+    """All members came."""
+    untimed: int
+    """All members came, and a pause or a cut touches one of them: they have no times."""
+    open: int
+    """Others are to come, or their records are missing."""
+    limit: int
+    """Given up for want of room."""
+    unresolved: int
+    """The communicator is not known."""
+    outside: int
+    """On intercommunicators, or with processes outside of the job: not followed."""
 
 
 @dataclass(frozen=True)

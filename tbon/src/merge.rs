@@ -7,6 +7,7 @@ use invivo_proto::control::results::{FunctionTable, JobStatus, Matrix};
 use invivo_proto::control::sites::SiteTable;
 use invivo_proto::control::timeline::Timeline;
 use invivo_proto::control::tree::{Partial, Query};
+use invivo_proto::control::wait_states::WaitStates;
 
 /// Merges partial results. The merge is associative and commutative up to rounding, because results
 /// come in any order from any depth. A function like `invivo_analysis::merge::merge` is one as it
@@ -62,5 +63,9 @@ pub(crate) fn nothing(query: Query) -> Partial {
             ..SiteTable::default()
         })),
         Query::Save(_) => Partial::Saved(Box::default()),
+        Query::WaitStates { ranks_max } => Partial::WaitStates(Box::new(WaitStates {
+            ranks_max,
+            ..WaitStates::default()
+        })),
     }
 }

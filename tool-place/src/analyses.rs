@@ -1,6 +1,8 @@
 //! The analyses of one place: each that is on gets every call of every rank, and queries read
 //! their results.
 
+mod collectives;
+
 use crate::over_time::{JobTime, OverTime, Span};
 use crate::time_point::{Now, TimePoint};
 use crate::traffic::{Traffic, When};
@@ -15,11 +17,12 @@ use invivo_mpi_link::clock::NodeClock;
 use invivo_proto::control::analyses::{AnalysesStatus, Analysis};
 use invivo_proto::control::peer::Clipping;
 use invivo_proto::control::results::{FunctionTable, Matrix, Messages};
+use invivo_proto::control::wait_states::WaitStates;
 use invivo_proto::definition::{Definition, DefinitionError};
 use invivo_proto::ids::{CommId, CommLocal, Rank, WorldRank};
 use invivo_proto::mpi::is_initialisation;
 use invivo_proto::rank_set::RankSet;
-use invivo_proto::record::{Call, Part};
+use invivo_proto::record::{Call, Part, RecordKind};
 use invivo_tbon::job_time::JobClock;
 use invivo_tbon::layout::Layout;
 
@@ -118,6 +121,8 @@ impl Analyses {
     /// Time has passed: switches may have taken effect.
     pub fn pass(&mut self, ticks: u64) {
         self.switches.pass(ticks);
+        let follows = self.switches.on().contains(Analysis::WaitStates);
+        self.traffic.follow_waits(follows);
         self.begin_matching();
     }
 
@@ -188,7 +193,7 @@ impl Analyses {
         self.matrix.learn(rank, definition);
         self.sites.learn(rank, definition);
         // Sends that waited for a communicator's definition are looked through again.
-        self.traffic.define();
+        self.traffic.learn(definition);
         groups::learn(&mut self.groups, definition)
     }
 
@@ -317,6 +322,11 @@ impl Analyses {
     /// Messages so far.
     pub fn messages(&self) -> Messages {
         self.traffic.partial()
+    }
+
+    /// Who waited for whom so far, with so many rows by rank at most.
+    pub fn wait_states(&self, ranks_max: u32) -> WaitStates {
+        self.traffic.wait_states(ranks_max)
     }
 }
 
@@ -447,6 +457,12 @@ impl OneSink<'_> {
         let plain = self.analyses.switches.plain(when.begin, when.end);
         if plain.is_none_or(|on| on.contains(Analysis::Messages)) {
             self.match_messages(when, call, parts);
+        }
+        if let Some(call) = call
+            && call.facts.kind == RecordKind::Collective
+            && plain.is_none_or(|on| on.contains(Analysis::WaitStates))
+        {
+            self.meet(when, call);
         }
     }
 

@@ -6,15 +6,19 @@ use crate::over_time::JobTime;
 use crate::time_point::TimePoint;
 use invivo_analysis::communicators::Communicators;
 use invivo_analysis::messages::{Messages, Of, PlaceOf};
+use invivo_analysis::waits::Waits;
 use invivo_mpi_link::clock::NodeClock;
 use invivo_proto::control::peer::{Clipping, ENDPOINTS_MAX, Endpoints, PEER_BYTES_MAX};
 use invivo_proto::control::places::Places;
+use invivo_proto::control::wait_states::WaitStates;
 use invivo_proto::control::{decode, encode, results};
+use invivo_proto::definition::Definition;
 use invivo_proto::ids::{CommLocal, Rank, WorldRank};
 use invivo_proto::rank_set::RankSet;
 use invivo_proto::record::{Call, Part};
 use invivo_tbon::directory::Directory;
 use invivo_tbon::layout::Layout;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Sends wait no longer than this for others to go with them. A tenth of the latency bound of
@@ -34,6 +38,9 @@ pub struct Traffic {
     /// Where the layout does not say which place a rank reports to.
     directory: Option<Arc<Mutex<Directory>>>,
     messages: Messages,
+    waits: Waits,
+    /// Whether waits for late senders count.
+    follows_waits: bool,
     /// A point in time by both names: ticks, and job time in ns.
     anchor: (u64, u64),
     /// Job time is known well enough, and put to messages.
@@ -64,15 +71,21 @@ impl Traffic {
     /// Of the place `me` in this layout.
     pub fn new(layout: Layout, me: WorldRank) -> Traffic {
         let directory = Directory::new(layout, me).map(|one| Arc::new(Mutex::new(one)));
-        let place_of: PlaceOf = match directory.clone() {
-            None => Box::new(move |rank| Some(layout.known_place_of(rank)?.0)),
-            Some(directory) => Box::new(move |rank| Some(locked(&directory).place_of(rank)?.0)),
+        let place_of = || -> PlaceOf {
+            match directory.clone() {
+                None => Box::new(move |rank| Some(layout.known_place_of(rank)?.0)),
+                Some(directory) => Box::new(move |rank| Some(locked(&directory).place_of(rank)?.0)),
+            }
         };
+        let places = u64::from(layout.places().max(1));
+        let home_of = Box::new(move |number: u64| layout.place((number % places) as u32).0);
         let ranks = layout.ranks_at(me).unwrap_or(RankSet::from(0..0));
         Traffic {
             me,
-            directory,
-            messages: Messages::new(ranks, layout.app(), place_of),
+            directory: directory.clone(),
+            messages: Messages::new(ranks, layout.app(), place_of()),
+            waits: Waits::new(ranks, layout.app(), me.0, home_of, place_of()),
+            follows_waits: true,
             anchor: (0, 0),
             is_known: false,
             known_ns: None,
@@ -102,10 +115,12 @@ impl Traffic {
             // known now.
             let offset_ns = moment.job_ns().wrapping_sub(moment.ns()).cast_signed();
             self.messages.learn_time(offset_ns, moment.error_ns());
+            self.waits.learn_time(offset_ns);
         }
         self.anchor = (moment.ticks(), moment.job_ns());
         self.error_ns = moment.error_ns();
         self.messages.set_clock_error(moment.error_ns());
+        self.waits.set_clock_error(moment.error_ns());
     }
 
     /// A call of a rank and its parts, or more parts of it. Until job time is known they have the
@@ -134,12 +149,64 @@ impl Traffic {
             Some(call) => self.messages.record(&of, call, parts),
             None => self.messages.record_more(&of, parts),
         }
+        self.take_late();
+    }
+
+    /// A collective of a rank, whether or not it counts: others wait for it.
+    #[inline]
+    pub fn collective(
+        &mut self,
+        rank: Rank,
+        when: When,
+        call: &Call,
+        communicators: &Communicators,
+        clock: &NodeClock,
+    ) {
+        let anchor = self.anchor;
+        let of = Of {
+            rank,
+            epoch: when.epoch,
+            begin: when.begin,
+            end: when.end,
+            clipping: when.clipping,
+            communicators,
+            job_ns: |ticks| job_ns(anchor, clock, ticks),
+        };
+        self.waits.record(&of, call);
+    }
+
+    /// Whether waits for late senders count from now on.
+    pub fn follow_waits(&mut self, follows: bool) {
+        self.follows_waits = follows;
+    }
+
+    /// Waits for late senders that matching has found.
+    #[inline]
+    fn take_late(&mut self) {
+        let Traffic {
+            messages,
+            waits,
+            follows_waits,
+            ..
+        } = self;
+        messages.take_late(|late| {
+            if *follows_waits {
+                waits.late(late);
+            }
+        });
     }
 
     /// Records of a rank were lost before `at` (ticks).
     pub fn lost(&mut self, rank: Rank, at: u64, communicators: &Communicators, clock: &NodeClock) {
         let at_ns = job_ns(self.anchor, clock, at);
         self.messages.lost(rank, at_ns, communicators);
+        self.take_late();
+    }
+
+    /// A rank defined something.
+    pub fn learn(&mut self, definition: &Definition<'_>) {
+        self.waits.define(definition);
+        self.define();
     }
 
     /// A communicator was defined, or its members became known.
@@ -151,22 +218,29 @@ impl Traffic {
     pub fn resolve(&mut self, communicators: &Communicators) {
         if std::mem::take(&mut self.defined) {
             self.messages.resolve_waiting(communicators);
+            self.waits.resolve_waiting(communicators);
+            self.take_late();
         }
     }
 
     /// The application's pause begins, in ticks.
     pub fn pause(&mut self, at: u64, clock: &NodeClock) {
-        self.messages.pause(job_ns(self.anchor, clock, at));
+        let at_ns = job_ns(self.anchor, clock, at);
+        self.messages.pause(at_ns);
+        self.waits.pause(at_ns);
     }
 
     /// The application's pause ends, in ticks.
     pub fn resume(&mut self, at: u64, clock: &NodeClock) {
-        self.messages.resume(job_ns(self.anchor, clock, at));
+        let at_ns = job_ns(self.anchor, clock, at);
+        self.messages.resume(at_ns);
+        self.waits.resume(at_ns);
     }
 
     /// Forgets the sums; what ended before `at_ns` (job time) does not count.
     pub fn reset(&mut self, at_ns: u64) {
         self.messages.reset(at_ns);
+        self.waits.reset(at_ns);
     }
 
     /// Messages are matched from `at` (ticks) on, and were not before.
@@ -176,6 +250,7 @@ impl Traffic {
         // A sender's clock and ours: what seems to begin a little behind may have begun before.
         let at_ns = job_ns(self.anchor, clock, at).saturating_add(error_ns.saturating_mul(2));
         self.messages.begin_anew(at_ns);
+        self.take_late();
     }
 
     /// Peers whose ranks endpoints wait for, since this was asked last.
@@ -215,7 +290,10 @@ impl Traffic {
     /// What of it is not used.
     pub fn arrive(&mut self, endpoints: &Endpoints) -> Result<(), String> {
         let arrived = self.messages.arrive(endpoints);
-        arrived.map_err(|error| error.to_string())
+        self.take_late();
+        arrived.map_err(|error| error.to_string())?;
+        let met = self.waits.arrive(endpoints.from.0, &endpoints.meetings);
+        met.map_err(str::to_owned)
     }
 
     /// Messages to other places that are due; `credit` says whether one takes another.
@@ -234,10 +312,22 @@ impl Traffic {
         let batches = self
             .messages
             .take_batches(self.me, |place| credit(WorldRank(place)));
-        let encoded = batches.into_iter().map(|(place, endpoints)| {
-            let bytes = encode(&endpoints);
-            bytes.map(|bytes| (WorldRank(place), bytes))
-        });
+        // One message for each place and turn is what it has said that it takes.
+        let taken: BTreeSet<u32> = batches.iter().map(|(place, _)| *place).collect();
+        let (me, error_ns) = (self.me, self.error_ns);
+        let meetings = self
+            .waits
+            .take_batches(|place| !taken.contains(&place) && credit(WorldRank(place)));
+        let meetings = meetings
+            .into_iter()
+            .map(|(place, meetings)| (place, Endpoints::of_meetings(me, error_ns, meetings)));
+        let encoded = batches
+            .into_iter()
+            .chain(meetings)
+            .map(|(place, endpoints)| {
+                let bytes = encode(&endpoints);
+                bytes.map(|bytes| (WorldRank(place), bytes))
+            });
         // A batch has a bounded size, so that each can be encoded.
         encoded.flatten().collect()
     }
@@ -276,12 +366,17 @@ impl Traffic {
 
     /// Whether sends still wait for the way to another place.
     pub fn is_waiting(&self) -> bool {
-        self.messages.outgoing() != 0
+        self.messages.outgoing() != 0 || self.waits.outgoing() != 0
     }
 
     /// What came of the messages so far.
     pub fn partial(&self) -> results::Messages {
         self.messages.to_partial()
+    }
+
+    /// Who waited for whom so far, with so many rows by rank at most.
+    pub fn wait_states(&self, ranks_max: u32) -> WaitStates {
+        self.waits.to_partial(ranks_max)
     }
 }
 

@@ -8,6 +8,7 @@
 
 pub mod audit;
 pub mod auth;
+mod capabilities;
 pub mod connect_file;
 pub mod connection;
 pub mod limits;

@@ -189,6 +189,14 @@ pub const GRID_ROWS_MAX: u32 = 128;
 /// Bytes of a cell in a message.
 pub const GRID_CELL_BYTES: usize = 48;
 
+/// Default number of ranks with rows of wait states.
+pub const WAIT_RANKS_DEFAULT: u32 = 64;
+/// The maximum, which is what the tree answers.
+pub const WAIT_RANKS_MAX: u32 = invivo_proto::control::wait_states::RANKS_MAX;
+/// Bytes of the rows of one rank in a message: some twenty kinds of waits, each for whoever waited
+/// longest and for whoever made others wait longest.
+pub const WAIT_RANK_BYTES: usize = 2 * 20 * 64;
+
 /// Open invitations: one per guest in a minute.
 pub const INVITES_MAX: usize = 16;
 /// Of these, made with one token.

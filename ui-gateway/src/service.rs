@@ -13,6 +13,7 @@ use crate::audit::Audit;
 use crate::auth::caller::Caller;
 use crate::auth::invitations::Invitations;
 use crate::auth::tokens::{Scope, TokenId};
+use crate::capabilities::CAPABILITIES;
 use crate::connection::state::ConnectionState;
 use crate::limits;
 use crate::limits::answer_budget::{AnswerBudget, BudgetShare};
@@ -33,35 +34,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tonic::{Request, Response, Status};
-
-/// What a gateway of this version can do; commands by the names of their orders.
-pub const CAPABILITIES: [&str; 25] = [
-    "status",
-    "watch",
-    "functions",
-    "call-sites",
-    "matrix",
-    "messages",
-    "grid",
-    "hang",
-    "stacks",
-    "pause",
-    "resume",
-    "hold",
-    "reset",
-    "record",
-    "record-window",
-    "shutdown",
-    "strategy",
-    "analyses",
-    "buffers",
-    "records",
-    "timeline",
-    "save",
-    "audit",
-    "invite",
-    "revoke",
-];
 
 #[derive(Clone)]
 pub struct Service {
@@ -279,6 +251,15 @@ impl v1::invivo_server::Invivo for Service {
         self.answer_messages(caller(&request)?.token).await
     }
 
+    async fn wait_states(
+        &self,
+        request: Request<v1::WaitStatesRequest>,
+    ) -> Result<Response<v1::WaitStatesReply>, Status> {
+        let token = caller(&request)?.token;
+        self.answer_wait_states(request.get_ref().ranks_max, token)
+            .await
+    }
+
     async fn hang(
         &self,
         request: Request<v1::HangRequest>,
@@ -464,35 +445,5 @@ impl v1::invivo_server::Invivo for Service {
         request: Request<v1::RevokeRequest>,
     ) -> Result<Response<v1::RevokeReply>, Status> {
         self.answer_revoke(caller(&request)?, request.get_ref().guest)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use invivo_proto::control::analyses::AnalysisSet;
-    use invivo_proto::control::order::Order;
-    use invivo_proto::control::strategy::Strategy;
-
-    #[test]
-    fn every_order_has_a_capability() {
-        for order in [
-            Order::Pause { lease_ns: 1 },
-            Order::Resume,
-            Order::Hold { lease_ns: 1 },
-            Order::Reset,
-            Order::Record { on: true },
-            Order::Window { length_ns: 1 },
-            Order::Shutdown,
-            Order::Strategy {
-                strategy: Strategy::FLIGHT_RECORDER,
-            },
-            Order::Analyses {
-                these: AnalysisSet::ALL,
-                on: true,
-            },
-        ] {
-            assert!(CAPABILITIES.contains(&order.name()));
-        }
     }
 }

@@ -43,6 +43,7 @@ async fn hello_has_versions_capabilities_and_the_job() {
             "call-sites",
             "matrix",
             "messages",
+            "wait-states",
             "grid",
             "hang",
             "stacks",

@@ -141,7 +141,7 @@ impl FinalResult {
             | Answer::Timeline(..)
             | Answer::Stacks(..)
             | Answer::Grid(..) => {}
-            Answer::Sites(..) | Answer::Saved(..) => {}
+            Answer::Sites(..) | Answer::Saved(..) | Answer::WaitStates(..) => {}
         }
         self.unanswered = self.unanswered.saturating_sub(1);
     }

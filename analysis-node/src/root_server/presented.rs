@@ -31,6 +31,7 @@ impl RootServer {
             Partial::Grid(grid) => Answer::Grid(grid, coverage),
             Partial::Sites(table) => Answer::Sites(table, coverage),
             Partial::Saved(saved) => Answer::Saved(saved, coverage),
+            Partial::WaitStates(waits) => Answer::WaitStates(waits, coverage),
             Partial::Status(mut status) => {
                 status.notes.extend(self.own_notes());
                 status.cut_notes();

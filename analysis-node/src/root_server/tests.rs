@@ -121,6 +121,7 @@ impl Scene {
             Query::Grid(_) => Partial::Grid(Box::default()),
             Query::Sites { .. } => Partial::Sites(Box::default()),
             Query::Save(_) => Partial::Saved(Box::default()),
+            Query::WaitStates { .. } => Partial::WaitStates(Box::default()),
             Query::Status => Partial::Status(JobStatus {
                 states: [0, 0, 0, 0, 3, 0],
                 ..JobStatus::default()

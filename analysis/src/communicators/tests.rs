@@ -40,6 +40,7 @@ fn peers_on_an_intercommunicator_are_in_the_remote_group() {
         id: OURS,
         peers: THEIRS,
         rank: 1,
+        size: Some(2),
     };
 
     assert_eq!(known.membership(Rank(5), BRIDGE), Some(membership));

@@ -1,11 +1,14 @@
 //! Counts messages: sent, received, matched, and unmatched by reason; and merges these counts.
 
-use super::waiting::{Endpoint, UNKNOWN_NS};
+use super::calls::{Calls, Late};
+use super::waiting::{Channel, Endpoint, UNKNOWN_NS};
 use crate::moments;
 use crate::pauses::Pauses;
+use alloc::vec::Vec;
 use invivo_proto::control::peer::Clipping;
 use invivo_proto::control::results::{Messages, Traffic, Unmatched};
-use invivo_proto::ids::Rank;
+use invivo_proto::ids::{Rank, RegionId};
+use invivo_proto::mpi;
 
 /// Of no messages: adding it to anything changes nothing.
 pub const EMPTY: Messages = Messages {
@@ -54,6 +57,12 @@ pub struct Counters {
     /// Pauses of the application, in job time.
     pub pauses: Pauses,
     pub sums: Messages,
+    /// Calls that complete several receives.
+    pub calls: Calls,
+    /// Waits for late senders that nobody has taken yet.
+    pub late: Vec<Late>,
+    /// Whether a function only looks whether requests are complete, by its number.
+    tests: Vec<bool>,
 }
 
 impl Default for Counters {
@@ -62,6 +71,12 @@ impl Default for Counters {
             reset_ns: 0,
             pauses: Pauses::default(),
             sums: EMPTY,
+            calls: Calls::default(),
+            late: Vec::new(),
+            tests: mpi::FUNCTIONS
+                .iter()
+                .map(|function| function.name.starts_with("MPI_Test"))
+                .collect(),
         }
     }
 }
@@ -93,6 +108,7 @@ impl Counters {
 
     /// Counts an endpoint that will never be matched.
     pub fn unmatched(&mut self, endpoint: &Endpoint, reason: UnmatchedReason) {
+        self.completes(endpoint, None);
         if self.counts(endpoint) {
             let unmatched = &mut self.sums.unmatched;
             *match reason {
@@ -105,9 +121,10 @@ impl Counters {
         }
     }
 
-    /// A send and its receive by `receiver`.
+    /// A send and its receive.
     #[inline]
-    pub fn pair(&mut self, receiver: Rank, send: &Endpoint, receive: &Endpoint) {
+    pub fn pair(&mut self, channel: &Channel, send: &Endpoint, receive: &Endpoint) {
+        let receiver = channel.destination;
         if !(self.counts(send) && self.counts(receive)) {
             // At most one of them is counted, and that one for good without the other.
             self.unmatched(send, UnmatchedReason::Cut);
@@ -129,6 +146,7 @@ impl Counters {
         let timeless = (send.error_ns == UNKNOWN_NS) != (receive.error_ns == UNKNOWN_NS);
         if clipped || timeless || pause.paused != 0 || !pause.exact {
             self.sums.untimed += 1;
+            self.completes(receive, None);
             return;
         }
 
@@ -138,11 +156,32 @@ impl Counters {
         }
 
         moments::insert(&mut self.sums.transfer, end_ns - send.begin_ns, receiver);
-        // Late sender: the receiver waits from its own begin to the begin of the send, and not
-        // beyond its own end.
-        if send.begin_ns > receive.begin_ns {
-            let waited_ns = send.begin_ns.min(receive.end_ns) - receive.begin_ns;
-            moments::insert(&mut self.sums.late_sender, waited_ns, receiver);
+        // Late Sender: the receiver waits from its own begin to the begin of the send, and not
+        // beyond its own end. Who only looks does not wait.
+        let tests = self.tests.get(usize::from(receive.region.0));
+        let is_late = send.begin_ns > receive.begin_ns && tests != Some(&true);
+        let wait = is_late.then(|| Late {
+            receiver,
+            sender: Rank(send.who),
+            comm: channel.comm,
+            region: receive.region,
+            ns: send.begin_ns.min(receive.end_ns) - receive.begin_ns,
+            error_ns: send.error_ns.max(receive.error_ns).into(),
+        });
+        self.completes(receive, wait);
+    }
+
+    /// A receive is done with, after a wait or without. Of a call that completes several, the
+    /// longest wait counts when all of them are. A send is told as what it is: none of a call.
+    #[inline]
+    fn completes(&mut self, endpoint: &Endpoint, wait: Option<Late>) {
+        let wait = match (endpoint.region, endpoint.who) {
+            (RegionId(0), _) | (_, 0) => wait,
+            (_, call) => self.calls.told(call, wait),
+        };
+        if let Some(late) = wait {
+            moments::insert(&mut self.sums.late_sender, late.ns, late.receiver);
+            self.late.push(late);
         }
     }
 }

@@ -76,7 +76,7 @@ impl Matcher {
             };
             match impossible(send, receive, lost_ns) {
                 None => {
-                    counters.pair(channel.destination, send, receive);
+                    counters.pair(&channel, send, receive);
                     Verdict::Pair
                 }
                 Some((without, reason)) => {
@@ -142,7 +142,7 @@ fn impossible(
 mod tests {
     use super::*;
     use invivo_proto::control::peer::Clipping;
-    use invivo_proto::ids::{CommId, Rank};
+    use invivo_proto::ids::{CommId, Rank, RegionId};
 
     #[test]
     fn channels_in_which_one_waits_are_bounded_too() {
@@ -161,6 +161,8 @@ mod tests {
                 bytes: 8,
                 epoch: 0,
                 error_ns: 0,
+                who: 0,
+                region: RegionId(0),
                 clipping: Clipping::Whole,
             };
             matcher.meet(channel, Side::Receive, endpoint, 0, &mut counters);

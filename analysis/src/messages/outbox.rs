@@ -4,6 +4,7 @@ use super::waiting::{Channel, Endpoint};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use invivo_proto::control::peer::{ENDPOINTS_MAX, SendEndpoint};
+use invivo_proto::ids::{Rank, RegionId};
 
 /// Sends that wait for the way to another place: some 5 MB, as long as that takes when it is not
 /// stuck. Further ones are given up.
@@ -70,6 +71,7 @@ impl Outbox {
 fn close((channel, endpoint): (Channel, Endpoint)) -> SendEndpoint {
     SendEndpoint {
         destination: channel.destination,
+        sender: Rank(endpoint.who),
         comm: channel.comm,
         source: channel.source,
         tag: channel.tag,
@@ -97,6 +99,8 @@ pub fn open(send: &SendEndpoint, error_ns: u32) -> (Channel, Endpoint) {
         bytes: send.bytes,
         epoch: send.epoch,
         error_ns,
+        who: send.sender.0,
+        region: RegionId(0),
         clipping: send.clipping,
     };
 

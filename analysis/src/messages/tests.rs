@@ -4,12 +4,14 @@
 mod job;
 mod known;
 mod outside;
+mod several;
 
+use super::completing::completes_receive;
 use super::*;
 use crate::moments;
 use crate::moments::tests::nearly_equal;
 use crate::testing::{RANKS, all_groups, definitions};
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use invivo_proto::control::results::{Messages as Sums, Traffic};
 use job::{Job, Record, Span};
 use proptest::prelude::*;
@@ -102,8 +104,11 @@ impl Places {
             communicators: &place.communicators,
             job_ns,
         };
-        // What does not fit into one record is told in two pieces.
-        let (first, more) = parts.split_at(parts.len().min(2));
+        // What does not fit into one record is told in two pieces. Of a call that waits for several
+        // senders it would have to be told before they are matched.
+        let receives = parts.iter().filter(|part| completes_receive(&part.facts));
+        let at = if receives.count() < 2 { 2 } else { parts.len() };
+        let (first, more) = parts.split_at(parts.len().min(at));
         place.messages.record(&of, call, first);
         place.messages.record_more(&of, more);
     }
@@ -195,6 +200,8 @@ fn feed(places: &mut Places, job: &Job, order: &[usize], late: bool, window: (u6
 /// The sums over the job's own pairs.
 fn naive(job: &Job, from_ns: u64, to_ns: u64, pause: Option<(u64, u64)>) -> Sums {
     let mut sums = EMPTY;
+    // By call: a call waits for the last of its senders, once.
+    let mut late: BTreeMap<(Rank, u64), u64> = BTreeMap::new();
     let ns = |span: &Span| (job_ns(span.begin), job_ns(span.end));
     let counts = |span: &Span| ns(span).1 > from_ns && ns(span).0 < to_ns;
     let cut = |span: &Span| ns(span).0 < from_ns || ns(span).1 > to_ns;
@@ -230,8 +237,12 @@ fn naive(job: &Job, from_ns: u64, to_ns: u64, pause: Option<(u64, u64)>) -> Sums
         }
         moments::insert(&mut sums.transfer, end - send_begin, *rank);
         if receive_begin < send_begin {
-            moments::insert(&mut sums.late_sender, send_begin - receive_begin, *rank);
+            let longest = late.entry((*rank, end)).or_default();
+            *longest = (send_begin - receive_begin).max(*longest);
         }
+    }
+    for ((rank, _), ns) in late {
+        moments::insert(&mut sums.late_sender, ns, rank);
     }
 
     sums

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use invivo_proto::control::peer::Clipping;
-use invivo_proto::ids::{CommId, Rank};
+use invivo_proto::ids::{CommId, Rank, RegionId};
 use rustc_hash::FxBuildHasher;
 
 /// An error of four seconds and more is no knowledge of time: such endpoints are matched, and their
@@ -39,9 +39,17 @@ pub struct Endpoint {
     pub epoch: u32,
     /// How far the times may be off, in ns.
     pub error_ns: u32,
+    /// Of a send: who sent it, by its rank. Of a receive: the call that completed several, by its
+    /// number ([`super::calls`]); 0 where it completed this one alone.
+    pub who: u32,
+    /// Of a receive: the function that completed it.
+    pub region: RegionId,
     /// Whether it counts.
     pub clipping: Clipping,
 }
+
+// Four of them and the links between them fill as many cache lines as they did without.
+const _: () = assert!(size_of::<Endpoint>() == 40);
 
 /// The side of a message that an endpoint is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,6 +9,7 @@ pub mod saved;
 pub mod sites;
 pub mod stacks;
 pub mod timeline;
+pub mod wait_states;
 
 use crate::v1;
 use invivo_proto::control::link;

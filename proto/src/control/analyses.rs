@@ -19,10 +19,12 @@ pub enum Analysis {
     Grid,
     /// Calls, time and bytes by where in the program calls are made.
     Sites,
+    /// Who waits for whom in collectives, and in receives whose messages are matched.
+    WaitStates,
 }
 
 /// Number of analyses.
-pub const ANALYSES: usize = 5;
+pub const ANALYSES: usize = 6;
 
 impl Analysis {
     /// All of them, in the order of their numbers.
@@ -32,6 +34,7 @@ impl Analysis {
         Analysis::Messages,
         Analysis::Grid,
         Analysis::Sites,
+        Analysis::WaitStates,
     ];
 
     /// As users spell it: the command that shows its answer.
@@ -42,6 +45,7 @@ impl Analysis {
             Analysis::Messages => "messages",
             Analysis::Grid => "heatmap",
             Analysis::Sites => "sites",
+            Analysis::WaitStates => "waitstates",
         }
     }
 
@@ -54,6 +58,7 @@ impl Analysis {
             Analysis::Messages => 40.0,
             Analysis::Grid => 0.0,
             Analysis::Sites => 4.5,
+            Analysis::WaitStates => 1.5,
         }
     }
 
@@ -65,6 +70,9 @@ impl Analysis {
             Analysis::Messages => "sends matched with receives: transfer times, late senders",
             Analysis::Grid => "time in MPI, calls and bytes of each rank over time",
             Analysis::Sites => "calls, time and bytes by where in the program calls are made",
+            Analysis::WaitStates => {
+                "who waits for whom in collectives; late senders, with messages"
+            }
         }
     }
 }
@@ -84,7 +92,8 @@ impl AnalysisSet {
         1 << Analysis::Functions as u8
             | 1 << Analysis::Matrix as u8
             | 1 << Analysis::Grid as u8
-            | 1 << Analysis::Sites as u8,
+            | 1 << Analysis::Sites as u8
+            | 1 << Analysis::WaitStates as u8,
     );
 
     /// One alone.
@@ -228,8 +237,14 @@ mod tests {
     fn sets_are_read_as_they_are_written() {
         for (text, set) in [
             ("none", AnalysisSet::NONE),
-            ("functions,matrix,heatmap,sites", AnalysisSet::DEFAULT),
-            ("functions,matrix,messages,heatmap,sites", AnalysisSet::ALL),
+            (
+                "functions,matrix,heatmap,sites,waitstates",
+                AnalysisSet::DEFAULT,
+            ),
+            (
+                "functions,matrix,messages,heatmap,sites,waitstates",
+                AnalysisSet::ALL,
+            ),
             ("messages", AnalysisSet::of(Analysis::Messages)),
         ] {
             assert_eq!(set.to_string(), text);
@@ -245,7 +260,7 @@ mod tests {
             let refused = text.parse::<AnalysisSet>().expect_err("no analysis");
             let told = refused.to_string();
             assert!(
-                told.contains("functions, matrix, messages, heatmap, sites")
+                told.contains("functions, matrix, messages, heatmap, sites, waitstates")
                     && told.contains("none"),
                 "{told}"
             );

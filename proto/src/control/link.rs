@@ -12,6 +12,7 @@ use super::sites::SiteTable;
 use super::stacks::Stacks;
 use super::timeline::Timeline;
 use super::tree::{Acks, Order, Query, RankEnded};
+use super::wait_states::WaitStates;
 use crate::ids::{CommandId, WorldRank};
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -85,6 +86,8 @@ pub enum Answer {
     Sites(Box<SiteTable>, Coverage),
     /// To [`Query::Save`].
     Saved(Box<Saved>, Coverage),
+    /// To [`Query::WaitStates`].
+    WaitStates(Box<WaitStates>, Coverage),
 }
 
 /// What job this is.

@@ -1,9 +1,11 @@
-//! Messages from one tool place to another: sends whose receivers report there.
+//! Messages from one tool place to another: sends whose receivers report there, and members of
+//! collectives.
 //!
-//! They do not pass the tree between the two. The place of the receiver matches them with its
+//! They do not pass the tree between the two. The place of the receiver matches sends with its
 //! receives.
 
 use super::VERSION;
+use super::meetings::Meetings;
 use crate::ids::{CommId, Rank, WorldRank};
 use alloc::vec::Vec;
 use bincode::{Decode, Encode};
@@ -26,6 +28,8 @@ pub struct Endpoints {
     pub clock_error_ns: u64,
     /// The sends, [`ENDPOINTS_MAX`] at most.
     pub sends: Vec<SendEndpoint>,
+    /// Of collectives, [`super::meetings::MEETINGS_MAX`] at most; in messages without sends.
+    pub meetings: Meetings,
 }
 
 /// One message as its sender reports it.
@@ -33,6 +37,8 @@ pub struct Endpoints {
 pub struct SendEndpoint {
     /// To whom it goes, in the application's world.
     pub destination: Rank,
+    /// Who sent it, in the application's world.
+    pub sender: Rank,
     /// The communicator; of an intercommunicator, by the id that the sender's side has.
     pub comm: CommId,
     /// The sender's number in that communicator. Receivers know their peers by it, so that no group
@@ -72,6 +78,15 @@ impl Endpoints {
             from,
             clock_error_ns,
             sends,
+            meetings: Meetings::default(),
+        }
+    }
+
+    /// Of this version, of collectives.
+    pub fn of_meetings(from: WorldRank, clock_error_ns: u64, meetings: Meetings) -> Endpoints {
+        Endpoints {
+            meetings,
+            ..Endpoints::new(from, clock_error_ns, Vec::new())
         }
     }
 }

@@ -11,6 +11,7 @@ use super::sites::SiteTable;
 use super::stacks::{Chosen, Stacks};
 use super::strategy::Strategy;
 use super::timeline::{Timeline, TimelinePosition};
+use super::wait_states::WaitStates;
 use super::whereabouts::Whereabouts;
 use crate::ids::{CommId, CommandId, LocationId, Rank, WaveId, WorldRank};
 use alloc::boxed::Box;
@@ -256,6 +257,12 @@ pub enum Query {
     },
     /// What the buffers hold, in their own bytes: of a save.
     Save(SaveQuery),
+    /// Who waits for whom.
+    WaitStates {
+        /// Rows by rank, at most: those that waited longest, and as many that made others wait
+        /// longest; more than [`super::wait_states::RANKS_MAX`] are not given.
+        ranks_max: u32,
+    },
 }
 
 /// Part of an answer.
@@ -287,6 +294,8 @@ pub enum Partial {
     Sites(Box<SiteTable>),
     /// To [`Query::Save`].
     Saved(Box<Saved>),
+    /// To [`Query::WaitStates`].
+    WaitStates(Box<WaitStates>),
 }
 
 /// How a rank ended.

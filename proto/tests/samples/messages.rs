@@ -6,7 +6,7 @@ use super::buffers::{
 use super::hang::{diagnosis, hang, seen};
 use super::peers::{peers, places};
 use super::results::{
-    analyses, coverage, functions, grid, group, matrix, of_messages, sites, status,
+    analyses, coverage, functions, grid, group, matrix, of_messages, sites, status, wait_states,
 };
 use super::stacks::{chosen, fault, module, named, stacks, walked};
 use super::{Sample, whereabouts};
@@ -140,6 +140,7 @@ pub fn downs() -> Vec<Down> {
         }),
         Query::Sites { rows_max: 40 },
         Query::Save(freeze(chosen())),
+        Query::WaitStates { ranks_max: 64 },
     ];
     let queries = queries
         .into_iter()
@@ -194,6 +195,7 @@ pub fn ups() -> Vec<Up> {
         Partial::Grid(Box::new(grid())),
         Partial::Sites(Box::new(sites())),
         Partial::Saved(Box::new(saved())),
+        Partial::WaitStates(Box::new(wait_states())),
     ];
     let partials = partials
         .into_iter()
@@ -340,6 +342,7 @@ pub fn responses() -> Vec<Response> {
         Answer::Grid(Box::new(grid()), coverage()),
         Answer::Sites(Box::new(sites()), coverage()),
         Answer::Saved(Box::new(saved()), coverage()),
+        Answer::WaitStates(Box::new(wait_states()), coverage()),
     ]
     .map(|answer| Response {
         id: 1,

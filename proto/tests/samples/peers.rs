@@ -1,13 +1,16 @@
 //! An example of every message from one tool place to another.
 
+use invivo_proto::control::meetings::{Arrived, Caused, Collective, Meeting, Meetings, Met};
 use invivo_proto::control::peer::{Clipping, Endpoints, SendEndpoint};
 use invivo_proto::control::places::Places;
+use invivo_proto::control::wait_states::WaitState;
 use invivo_proto::ids::*;
 
 /// Every message from place to place.
 pub fn peers() -> Vec<Endpoints> {
     let half = SendEndpoint {
         destination: Rank(3),
+        sender: Rank(9),
         comm: CommId {
             leader: Rank(300),
             counter: 2,
@@ -20,7 +23,45 @@ pub fn peers() -> Vec<Endpoints> {
         epoch: 1,
         clipping: Clipping::Clipped,
     };
-    vec![Endpoints::new(WorldRank(5), 800, vec![half])]
+    vec![Endpoints {
+        meetings: meetings(),
+        ..Endpoints::new(WorldRank(5), 800, vec![half])
+    }]
+}
+
+/// Of collectives.
+fn meetings() -> Meetings {
+    let of = Collective {
+        comm: CommId {
+            leader: Rank(300),
+            counter: 2,
+        },
+        ordinal: 70_000,
+    };
+    let meeting = Meeting {
+        arrivals: 3,
+        latest: Some((5_000_000_900, Rank(7))),
+        first_leave_ns: Some(5_000_001_000),
+        root: None,
+        first: Some((5_000_000_100, Rank(8))),
+        untimed: true,
+        error_ns: 800,
+    };
+    Meetings {
+        arrived: vec![Arrived {
+            of,
+            size: 9,
+            meeting,
+        }],
+        met: vec![Met { of, meeting }],
+        caused: vec![Caused {
+            rank: Rank(7),
+            state: WaitState::LateBroadcast,
+            region: RegionId(5),
+            waits: 2,
+            ns: 800_000,
+        }],
+    }
 }
 
 /// What places ask each other about ranks that are dealt out.

@@ -5,6 +5,7 @@ use invivo_proto::control::analyses::{AnalysesStatus, AnalysisStatus, Gaps};
 use invivo_proto::control::grid::{Axes, Grid, GridCell, GridRow};
 use invivo_proto::control::results::*;
 use invivo_proto::control::sites::{Place, Site, SiteStats, SiteTable};
+use invivo_proto::control::wait_states::{Calls, RankWaits, Share, WaitState, WaitStates, Waited};
 use invivo_proto::definition::Run;
 use invivo_proto::ids::*;
 
@@ -217,7 +218,52 @@ pub fn analyses() -> AnalysesStatus {
         },
     };
     AnalysesStatus {
-        of: [on.clone(), on.clone(), off, on.clone(), on],
+        of: [on.clone(), on.clone(), off, on.clone(), on.clone(), on],
         now_ns: 8_000_000_000,
+    }
+}
+
+/// Rank 7 is late to a collective, and rank 2 waits.
+pub fn wait_states() -> WaitStates {
+    let kind = (WaitState::WaitAtNxN, RegionId(9));
+    let waited = Waited {
+        waits: 3,
+        ns: 70_000,
+        max_ns: 40_000,
+        max_rank: Rank(2),
+    };
+    let of = |waits, ns, caused, caused_ns| RankWaits {
+        kinds: [(
+            kind,
+            Share {
+                waits,
+                ns,
+                caused,
+                caused_ns,
+            },
+        )]
+        .into(),
+    };
+    WaitStates {
+        ranks_max: 64,
+        kinds: [(kind, waited)].into(),
+        ranks: [
+            (Rank(2), of(3, 70_000, 0, 0)),
+            (Rank(7), of(0, 0, 3, 70_000)),
+        ]
+        .into(),
+        ranks_total: 2,
+        communicators: [(CommId::WORLD, [(WaitState::WaitAtNxN, waited)].into())].into(),
+        communicators_left_out: Waited::default(),
+        unblamed_ns: 900,
+        calls: Calls {
+            met: 6,
+            untimed: 1,
+            open: 2,
+            limit: 3,
+            unresolved: 4,
+            outside: 5,
+        },
+        clock_error_ns: 800,
     }
 }

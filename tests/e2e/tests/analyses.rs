@@ -123,7 +123,8 @@ fn switched(family: Family, fan_in: &'static str) {
     let refused = client.run(&["analyses", "on", "message"]);
     let why = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(
-        !refused.status.success() && why.contains("functions, matrix, messages, heatmap, sites"),
+        !refused.status.success()
+            && why.contains("functions, matrix, messages, heatmap, sites, waitstates"),
         "{why}"
     );
 

@@ -6,7 +6,7 @@ use crate::Stage;
 use crate::answers::Expected;
 use crate::feed::Message;
 use crate::whole::{clock, layout};
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use invivo_analysis::communicators::Communicators;
 use invivo_analysis::functions::{Functions, bytes};
 use invivo_analysis::matrix::MatrixLeaf;
@@ -17,7 +17,7 @@ use invivo_proto::control::grid::{Axes, Metric};
 use invivo_proto::control::peer::Clipping;
 use invivo_proto::ids::Rank;
 use invivo_proto::packet::Header;
-use invivo_proto::record::{Call, Part};
+use invivo_proto::record::{Call, Part, RecordKind};
 use invivo_tool_place::intake::{Intake, Sink};
 use invivo_tool_place::over_time::{JobTime, OverTime, Span};
 use invivo_tool_place::store::{Budget, Store};
@@ -51,6 +51,11 @@ pub fn all(locations: u32, buffer_bytes: u64) -> Result<Vec<Box<dyn Stage>>> {
             "messages",
             locations,
             Pairs(clock(), Communicators::default(), traffic),
+        ),
+        alone(
+            "waitstates",
+            locations,
+            Meets(clock(), Communicators::default(), Traffic::new(layout, me)),
         ),
         alone(
             "heatmap",
@@ -288,6 +293,33 @@ impl Keep for Pairs {
 
     fn check(&mut self, expected: &Expected) -> Result<()> {
         expected.check_messages(&self.2.partial()).map(drop)
+    }
+}
+
+struct Meets(NodeClock, Communicators, Traffic);
+
+impl Keep for Meets {
+    #[inline]
+    fn call(&mut self, location: usize, call: &Call, _: &[Part]) {
+        if call.facts.kind != RecordKind::Collective {
+            return;
+        }
+        let when = When {
+            begin: call.end.saturating_sub(call.duration),
+            end: call.end,
+            epoch: 0,
+            clipping: Clipping::Whole,
+        };
+        let Meets(clock, communicators, traffic) = self;
+        let rank = Rank(location as u32);
+        traffic.collective(rank, when, call, communicators, clock);
+    }
+
+    fn check(&mut self, expected: &Expected) -> Result<()> {
+        let calls = self.2.wait_states(0).calls;
+        let all = calls.met + calls.untimed + calls.open + calls.limit;
+        ensure!(all > 0 && all <= expected.calls, "{calls:?}");
+        Ok(())
     }
 }
 

@@ -59,6 +59,9 @@ impl Queries {
                 let now_ns = local.time_point(now, clock).job_ns();
                 Partial::Analyses(Box::new(local.feed.analyses.status(from_ns, now_ns)))
             }
+            Query::WaitStates { ranks_max } => {
+                Partial::WaitStates(Box::new(local.feed.analyses.wait_states(ranks_max)))
+            }
             Query::Messages => Partial::Messages(Box::new(local.feed.analyses.messages())),
             Query::Grid(asked) => Partial::Grid(Box::new(grid::answer(&asked, now, clock, local))),
             Query::Status => Partial::Status(answers::status(now, clock, commands, local)),

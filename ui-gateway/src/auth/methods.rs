@@ -4,7 +4,7 @@ use super::tokens::Scope;
 
 /// Methods that only read. Every method that is not named here needs [`Scope::Control`], so that a
 /// new method is closed until somebody opens it.
-const VIEW_METHODS: [&str; 16] = [
+const VIEW_METHODS: [&str; 17] = [
     "/invivo.v1.Invivo/Hello",
     "/invivo.v1.Invivo/Status",
     "/invivo.v1.Invivo/Watch",
@@ -12,6 +12,7 @@ const VIEW_METHODS: [&str; 16] = [
     "/invivo.v1.Invivo/CallSites",
     "/invivo.v1.Invivo/Matrix",
     "/invivo.v1.Invivo/Messages",
+    "/invivo.v1.Invivo/WaitStates",
     "/invivo.v1.Invivo/Grid",
     "/invivo.v1.Invivo/Hang",
     "/invivo.v1.Invivo/Stacks",

@@ -216,6 +216,38 @@ impl Service {
         }))
     }
 
+    /// Who waits for whom; 0 asks for the default number of ranks.
+    pub(super) async fn answer_wait_states(
+        &self,
+        ranks_max: u32,
+        token: TokenId,
+    ) -> Result<Response<v1::WaitStatesReply>, Status> {
+        let ranks_max = or_default(
+            ranks_max,
+            limits::WAIT_RANKS_DEFAULT,
+            limits::WAIT_RANKS_MAX,
+        );
+        let share = self
+            .answer_budget
+            .share(ranks_max as usize * limits::WAIT_RANK_BYTES, token)?;
+        let (reply, switches) = tokio::try_join!(
+            self.query(token, Query::WaitStates { ranks_max }),
+            self.query(token, Query::Analyses)
+        )?;
+        let (Answer::WaitStates(waits, coverage), Answer::Analyses(analyses, _)) =
+            (&reply.answer, &switches.answer)
+        else {
+            return Err(LinkError::Mismatched.into());
+        };
+        let coverage = convert::coverage(coverage, &reply.missing);
+        let message = v1::WaitStatesReply {
+            analysis: Some(convert::analyses::one(analyses, Analysis::WaitStates)),
+            messages: Some(convert::analyses::one(analyses, Analysis::Messages)),
+            ..convert::wait_states::reply(waits, coverage)
+        };
+        Ok(large(message, share))
+    }
+
     /// Call paths.
     pub(super) async fn answer_stacks(
         &self,

@@ -164,6 +164,7 @@ pub fn known(ask: &Ask) -> Reply {
         Ask::Query(Query::Save(query)) => {
             Answer::Saved(Box::new(saves::saved(query.ask)), coverage())
         }
+        Ask::Query(Query::WaitStates { .. }) => Answer::WaitStates(Box::default(), coverage()),
         Ask::Command { order, .. } => Answer::Command(acks(*order)),
     })
 }

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 const TARGET: f64 = 10e6;
 /// The stages in the order in which a record goes through them. Those behind `decode` are measured
 /// together with it, and it is subtracted.
-const STAGES: [&str; 9] = [
+const STAGES: [&str; 10] = [
     "checksum",
     "copy",
     "decode",
@@ -29,6 +29,7 @@ const STAGES: [&str; 9] = [
     "matrix",
     "messages",
     "heatmap",
+    "waitstates",
 ];
 /// Whole places: everything on, the analyses that are on by default, none.
 const WHOLES: [&str; 3] = ["place", "default", "none"];
@@ -80,9 +81,9 @@ pub fn run(effort: &Effort) -> Result<()> {
                  same packets, turn by turn: \
                  checksum of packets, copy (the same, and keeping them as they came), decode \
                  (with the checksum), and what store, functions, \
-                 matrix, messages, heatmap and sites take beyond that. encode and decode alone, \
-                 write raw and read raw: a rank's calls in the records of its packets, and in \
-                 records of fixed size.";
+                 matrix, messages, heatmap, sites and waitstates take beyond that. encode and \
+                 decode alone, write raw and read raw: a rank's calls in the records of its \
+                 packets, and in records of fixed size.";
     write_table("place", about, effort, &beside, &rows)
 }
 

@@ -7,11 +7,11 @@ use invivo_proto::mpi::{ANY_TAG, peer};
 use invivo_proto::record::Facts;
 
 /// Ranks 0 and 1 below one place, 2 below another.
-fn two_places() -> Places {
+pub fn two_places() -> Places {
     Places::new(&[true, false, true])
 }
 
-fn facts(kind: RecordKind, peer: i32) -> Facts {
+pub fn facts(kind: RecordKind, peer: i32) -> Facts {
     Facts {
         kind,
         peer,
@@ -21,7 +21,7 @@ fn facts(kind: RecordKind, peer: i32) -> Facts {
     }
 }
 
-fn call(facts: Facts, begin: u64, end: u64) -> Record {
+pub fn call(facts: Facts, begin: u64, end: u64) -> Record {
     let call = Call {
         facts,
         end,
@@ -234,6 +234,7 @@ fn a_lost_receive_costs_its_pair_once_it_is_known() {
 fn clocks_that_are_off_do_not_part_a_pair() {
     let endpoint = |begin_ns| SendEndpoint {
         destination: Rank(1),
+        sender: Rank(0),
         comm: invivo_proto::ids::CommId::WORLD,
         source: 0,
         tag: 0,
@@ -292,6 +293,8 @@ fn records_before_job_time_was_known_get_it_later() {
         bytes: 8,
         epoch: 0,
         error_ns: 100,
+        who: 0,
+        region: RegionId(0),
         clipping: Clipping::Whole,
     };
 
@@ -324,6 +327,7 @@ fn messages_of_other_versions_or_for_others_are_refused() {
     );
     let endpoint = SendEndpoint {
         destination: Rank(2),
+        sender: Rank(0),
         comm: invivo_proto::ids::CommId::WORLD,
         source: 0,
         tag: 0,

@@ -74,6 +74,8 @@ fn endpoint(at: u64) -> Endpoint {
         bytes: at,
         epoch: 0,
         error_ns: 0,
+        who: 0,
+        region: RegionId(0),
         clipping: Clipping::Whole,
     }
 }

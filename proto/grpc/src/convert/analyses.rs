@@ -53,7 +53,14 @@ mod tests {
         let names: Vec<_> = all(&status).into_iter().map(|one| one.name).collect();
         assert_eq!(
             names,
-            ["functions", "matrix", "messages", "heatmap", "sites"]
+            [
+                "functions",
+                "matrix",
+                "messages",
+                "heatmap",
+                "sites",
+                "waitstates"
+            ]
         );
     }
 }

@@ -16,7 +16,7 @@ pub struct HelloReply {
     #[prost(string, tag = "1")]
     pub gateway_version: ::prost::alloc::string::String,
     /// What this gateway can do, in lower-case words: "status", "watch", "functions", "matrix",
-    /// "messages", "grid", "hang", "stacks", "pause", "resume", "hold", "reset", "record", "record-window",
+    /// "messages", "wait-states", "grid", "hang", "stacks", "pause", "resume", "hold", "reset", "record", "record-window",
     /// "shutdown", "strategy", "analyses", "buffers", "records", "timeline", "save", "audit",
     /// "invite", "revoke".
     #[prost(string, repeated, tag = "2")]
@@ -215,7 +215,7 @@ pub struct AnalysesReply {
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AnalysisStatus {
-    /// "functions", "matrix", "messages" or "heatmap".
+    /// "functions", "matrix", "messages", "heatmap", "sites" or "waitstates".
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
     /// What it answers, in words.
@@ -855,6 +855,152 @@ pub struct Durations {
     /// The rank that had the longest.
     #[prost(uint32, tag = "7")]
     pub max_rank: u32,
+}
+/// Asks who waits for whom.
+#[derive(serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WaitStatesRequest {
+    /// Ranks with rows of their own, at most: those that waited longest, and as many that made others
+    /// wait longest; 0 is 64, at most 1024.
+    #[prost(uint32, tag = "1")]
+    pub ranks_max: u32,
+}
+/// Waiting with a cause, since the start of the job, the last reset, or the start of the window. Wait
+/// states have Scalasca's names and definitions.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct WaitStatesReply {
+    /// How complete this answer is.
+    #[prost(message, optional, tag = "1")]
+    pub coverage: ::core::option::Option<Coverage>,
+    /// All ranks together, by wait state and MPI function, the longest first.
+    #[prost(message, repeated, tag = "2")]
+    pub rows: ::prost::alloc::vec::Vec<WaitStateRow>,
+    /// Ranks that waited, or made others wait, those with the most of both first.
+    #[prost(message, repeated, tag = "3")]
+    pub ranks: ::prost::alloc::vec::Vec<RankWaits>,
+    /// Ranks that waited or made others wait; more than there are rows.
+    #[prost(uint32, tag = "4")]
+    pub ranks_total: u32,
+    /// By communicator, the one with the most waiting first.
+    #[prost(message, repeated, tag = "5")]
+    pub communicators: ::prost::alloc::vec::Vec<CommunicatorWaits>,
+    /// Waits on communicators that there is no room for.
+    #[prost(message, optional, tag = "6")]
+    pub communicators_left_out: ::core::option::Option<WaitStateRow>,
+    /// Waiting whose causer could not be told of it, in ns: it is in no rank's `caused_ns`.
+    #[prost(uint64, tag = "7")]
+    pub unblamed_ns: u64,
+    /// What became of calls of collectives.
+    #[prost(message, optional, tag = "8")]
+    pub calls: ::core::option::Option<CollectiveCalls>,
+    /// How far the clocks of two nodes may have been apart, in ns, where members of a collective are on
+    /// both; a wait that is not longer than twice that is not claimed.
+    #[prost(uint64, tag = "9")]
+    pub clock_error_ns: u64,
+    /// Whether wait states are looked for, and when they were not.
+    #[prost(message, optional, tag = "10")]
+    pub analysis: ::core::option::Option<AnalysisStatus>,
+    /// The same of the matching of messages, which finds late senders.
+    #[prost(message, optional, tag = "11")]
+    pub messages: ::core::option::Option<AnalysisStatus>,
+}
+/// Waits of one kind.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WaitStateRow {
+    /// The wait state, by Scalasca's name.
+    #[prost(string, tag = "1")]
+    pub wait_state: ::prost::alloc::string::String,
+    /// The MPI function in which it was waited; empty where rows are not by function.
+    #[prost(string, tag = "2")]
+    pub function: ::prost::alloc::string::String,
+    /// Calls that waited.
+    #[prost(uint64, tag = "3")]
+    pub waits: u64,
+    /// For how long, in ns.
+    #[prost(uint64, tag = "4")]
+    pub time_ns: u64,
+    /// The longest, in ns.
+    #[prost(uint64, tag = "5")]
+    pub max_ns: u64,
+    /// The rank that had the longest.
+    #[prost(uint32, tag = "6")]
+    pub max_rank: u32,
+}
+/// What one rank waited, and made others wait.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RankWaits {
+    /// The rank.
+    #[prost(uint32, tag = "1")]
+    pub rank: u32,
+    /// For how long it waited, in ns.
+    #[prost(uint64, tag = "2")]
+    pub waited_ns: u64,
+    /// For how long others waited for it, in ns, summed over them.
+    #[prost(uint64, tag = "3")]
+    pub caused_ns: u64,
+    /// The same by wait state and function.
+    #[prost(message, repeated, tag = "4")]
+    pub rows: ::prost::alloc::vec::Vec<RankWaitRow>,
+}
+/// What one rank waited, and made others wait, in one way.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RankWaitRow {
+    /// The wait state, by Scalasca's name.
+    #[prost(string, tag = "1")]
+    pub wait_state: ::prost::alloc::string::String,
+    /// The MPI function in which it waited, or the others did.
+    #[prost(string, tag = "2")]
+    pub function: ::prost::alloc::string::String,
+    /// Its calls that waited.
+    #[prost(uint64, tag = "3")]
+    pub waits: u64,
+    /// For how long, in ns.
+    #[prost(uint64, tag = "4")]
+    pub time_ns: u64,
+    /// Calls of others that waited for it.
+    #[prost(uint64, tag = "5")]
+    pub caused_waits: u64,
+    /// For how long these waited, in ns.
+    #[prost(uint64, tag = "6")]
+    pub caused_ns: u64,
+}
+/// Waits on one communicator.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CommunicatorWaits {
+    /// "MPI_COMM_WORLD", or the communicator's number in the job.
+    #[prost(string, tag = "1")]
+    pub communicator: ::prost::alloc::string::String,
+    /// By wait state.
+    #[prost(message, repeated, tag = "2")]
+    pub rows: ::prost::alloc::vec::Vec<WaitStateRow>,
+}
+/// Calls of blocking collectives: each is met by those of the other members.
+#[derive(serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CollectiveCalls {
+    /// All members came.
+    #[prost(uint64, tag = "1")]
+    pub met: u64,
+    /// All members came, and a pause or a cut touches one of them: they have no times.
+    #[prost(uint64, tag = "2")]
+    pub untimed: u64,
+    /// Others are to come, or their records are missing.
+    #[prost(uint64, tag = "3")]
+    pub open: u64,
+    /// Given up for want of room.
+    #[prost(uint64, tag = "4")]
+    pub limit: u64,
+    /// The communicator is not known.
+    #[prost(uint64, tag = "5")]
+    pub unresolved: u64,
+    /// On intercommunicators, or with processes outside of the job: not followed.
+    #[prost(uint64, tag = "6")]
+    pub outside: u64,
 }
 /// Requests a pause of the application.
 #[derive(serde::Serialize)]
@@ -2498,6 +2644,31 @@ pub mod invivo_client {
             req.extensions_mut().insert(GrpcMethod::new("invivo.v1.Invivo", "Messages"));
             self.inner.unary(req, path, codec).await
         }
+        /// Who waits for whom: wait states of collectives, and late senders of messages that are matched.
+        pub async fn wait_states(
+            &mut self,
+            request: impl tonic::IntoRequest<super::WaitStatesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::WaitStatesReply>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/invivo.v1.Invivo/WaitStates",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("invivo.v1.Invivo", "WaitStates"));
+            self.inner.unary(req, path, codec).await
+        }
         /// What the ranks did over time: columns of time by rows of ranks.
         pub async fn grid(
             &mut self,
@@ -3013,6 +3184,11 @@ pub mod invivo_server {
             &self,
             request: tonic::Request<super::MessagesRequest>,
         ) -> std::result::Result<tonic::Response<super::MessagesReply>, tonic::Status>;
+        /// Who waits for whom: wait states of collectives, and late senders of messages that are matched.
+        async fn wait_states(
+            &self,
+            request: tonic::Request<super::WaitStatesRequest>,
+        ) -> std::result::Result<tonic::Response<super::WaitStatesReply>, tonic::Status>;
         /// What the ranks did over time: columns of time by rows of ranks.
         async fn grid(
             &self,
@@ -3522,6 +3698,49 @@ pub mod invivo_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = MessagesSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/invivo.v1.Invivo/WaitStates" => {
+                    #[allow(non_camel_case_types)]
+                    struct WaitStatesSvc<T: Invivo>(pub Arc<T>);
+                    impl<T: Invivo> tonic::server::UnaryService<super::WaitStatesRequest>
+                    for WaitStatesSvc<T> {
+                        type Response = super::WaitStatesReply;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::WaitStatesRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Invivo>::wait_states(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = WaitStatesSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -181,6 +181,7 @@ fn sends_of_other_places_may_come_early() {
         scene.step(60);
         switch(&mut scene, 2, MESSAGES, true, 100);
         let send = SendEndpoint {
+            sender: Rank(2),
             destination: Rank(1),
             comm: CommId::WORLD,
             source: 3,

@@ -189,6 +189,7 @@ impl Tree {
             Partial::Grid(grid) => Answer::Grid(grid, coverage),
             Partial::Sites(table) => Answer::Sites(table, coverage),
             Partial::Saved(saved) => Answer::Saved(saved, coverage),
+            Partial::WaitStates(waits) => Answer::WaitStates(waits, coverage),
         };
 
         let response = Response {

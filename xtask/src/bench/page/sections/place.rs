@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 use std::fmt::Write as _;
 
-const STAGES: [(&str, &str); 7] = [
+const STAGES: [(&str, &str); 8] = [
     ("decode", "checksum and decode"),
     ("store", "store in the buffer"),
     ("functions", "function table"),
@@ -15,6 +15,7 @@ const STAGES: [(&str, &str); 7] = [
     ("matrix", "communication matrix"),
     ("messages", "matching of messages"),
     ("heatmap", "ranks over time"),
+    ("waitstates", "wait states of collectives"),
 ];
 
 const WHOLES: [(&str, &str); 3] = [

@@ -1,0 +1,151 @@
+//! Calls that complete several receives: a call waits for all of them at once, so that its waiting
+//! time for late senders is the longest of theirs, once.
+
+use alloc::vec::Vec;
+use invivo_proto::ids::{CommId, Rank, RegionId};
+
+/// A call that waited for a late sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Late {
+    /// Who waited.
+    pub receiver: Rank,
+    /// For whom.
+    pub sender: Rank,
+    /// The communicator, as the sender's side knows it.
+    pub comm: CommId,
+    /// The function that completed the receive.
+    pub region: RegionId,
+    /// For how long, in ns.
+    pub ns: u64,
+    /// How far the clock of either side may have been off, in ns.
+    pub error_ns: u64,
+}
+
+/// The call of a rank that came last.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LastCall {
+    pub begin: u64,
+    pub region: RegionId,
+    /// Where it completes several receives.
+    pub number: u32,
+}
+
+/// A call some of whose receives have not met their sends.
+#[derive(Clone, Copy, Debug, Default)]
+struct Several {
+    /// Receives that are to be told of.
+    open: u32,
+    /// The longest wait so far.
+    longest: Option<Late>,
+    /// The next free one, plus one.
+    free: u32,
+}
+
+/// Such calls, by numbers from 1. There are no more than receives that wait.
+#[derive(Clone, Debug, Default)]
+pub struct Calls {
+    all: Vec<Several>,
+    free: u32,
+}
+
+impl Calls {
+    /// A call that completes so many receives; its number.
+    pub fn begin(&mut self, receives: u32) -> u32 {
+        let one = Several {
+            open: receives,
+            ..Several::default()
+        };
+        match self.free.checked_sub(1) {
+            Some(at) => {
+                let several = &mut self.all[at as usize];
+                self.free = several.free;
+                *several = one;
+                at + 1
+            }
+            None => {
+                self.all.push(one);
+                self.all.len() as u32
+            }
+        }
+    }
+
+    /// A call completes more receives than it was known to. False where it is over already.
+    pub fn extend(&mut self, number: u32, receives: u32) -> bool {
+        let several = self.get(number).filter(|several| several.open > 0);
+        several.map(|several| several.open += receives).is_some()
+    }
+
+    /// One of its receives waited for somebody, or for nobody. When it was the last one: the
+    /// longest wait of all.
+    pub fn told(&mut self, number: u32, wait: Option<Late>) -> Option<Late> {
+        let several = self.get(number).filter(|several| several.open > 0)?;
+        let ns = |late: Option<Late>| late.map(|late| (late.ns, late.sender));
+        if ns(wait) > ns(several.longest) {
+            several.longest = wait;
+        }
+        several.open -= 1;
+        if several.open > 0 {
+            return None;
+        }
+        let longest = several.longest;
+        let free = core::mem::replace(&mut self.free, number);
+        if let Some(several) = self.get(number) {
+            several.free = free;
+        }
+        longest
+    }
+
+    /// Waits so far do not count.
+    pub fn forget(&mut self) {
+        self.all
+            .iter_mut()
+            .for_each(|several| several.longest = None);
+    }
+
+    fn get(&mut self, number: u32) -> Option<&mut Several> {
+        self.all.get_mut((number as usize).checked_sub(1)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    fn late(ns: u64, sender: u32) -> Option<Late> {
+        Some(Late {
+            receiver: Rank(0),
+            sender: Rank(sender),
+            comm: CommId::WORLD,
+            region: RegionId(1),
+            ns,
+            error_ns: 0,
+        })
+    }
+
+    #[test]
+    fn a_call_waits_once_for_its_last_sender() {
+        let mut calls = Calls::default();
+        let (one, other) = (calls.begin(3), calls.begin(2));
+        assert_eq!(calls.told(one, late(30, 5)), None);
+        assert_eq!(calls.told(other, None), None);
+        assert_eq!(calls.told(one, late(70, 6)), None);
+        assert_eq!(calls.told(other, None), None, "nobody was late");
+        assert_eq!(calls.told(one, late(50, 7)), late(70, 6));
+        // Numbers are used again, and a call that is over is not told of.
+        assert_eq!(calls.told(one, late(9, 1)), None);
+        assert!(!calls.extend(one, 1));
+        let again = (calls.begin(1), calls.begin(1), calls.begin(1));
+        assert_eq!(again, (one, other, 3));
+        assert_eq!(calls.told(one, late(9, 1)), late(9, 1));
+    }
+
+    #[test]
+    fn a_call_goes_on_and_a_reset_forgets_its_waits() {
+        let mut calls = Calls::default();
+        let one = calls.begin(1);
+        assert!(calls.extend(one, 2));
+        assert_eq!(calls.told(one, late(30, 5)), None);
+        calls.forget();
+        assert_eq!(calls.told(one, None), None);
+        assert_eq!(calls.told(one, late(10, 4)), late(10, 4));
+    }
+}

@@ -1,0 +1,419 @@
+//! Wait states: who waits for whom in blocking collectives, and in receives of late senders.
+//!
+//! The members of a collective are seen by their ranks, perhaps below different places. A place
+//! joins the arrivals of its own ranks. Where these are all members, as always with one place, it
+//! is done. Otherwise it tells the sum to the collective's *home*, one of the places
+//! ([`homes`]), which sends the whole back when all have come; then each place charges its own
+//! ranks, and tells the place of whoever was waited for how much that was. So the row of a rank,
+//! what it waited and what it caused, is at one place, and the tree sees sums alone.
+//!
+//! Members are known by the communicator's id and the collective's number on it, which ranks count
+//! whether or not they record: lost records leave a collective open, and shift no other. Those that
+//! stay open are bounded; the older half is given up, and counted.
+//!
+//! Late senders come from the matching of messages ([`crate::messages`]).
+
+mod arriving;
+mod homes;
+mod meeting;
+mod members;
+mod outgoing;
+mod shape;
+mod sums;
+mod unresolved;
+
+pub use homes::GATHERED_MAX;
+pub use members::WAITING_MAX;
+pub use outgoing::OUTGOING_MAX;
+pub use sums::{KEPT_MAX, merge, totals};
+pub use unresolved::UNRESOLVED_MAX;
+
+use crate::messages::{Late, PlaceOf};
+use crate::pauses::Pauses;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use hashbrown::HashMap;
+use homes::{Homes, home_number};
+use invivo_proto::control::meetings::{
+    Arrived, Caused, Collective, MEETINGS_MAX, Meeting, Meetings, Met,
+};
+use invivo_proto::control::wait_states::{WaitState, WaitStates};
+use invivo_proto::definition::Definition;
+use invivo_proto::ids::{CommId, Rank, RegionId};
+use invivo_proto::mpi::FUNCTIONS;
+use invivo_proto::rank_set::RankSet;
+use meeting::Arrival;
+use members::{List, Members};
+use outgoing::Outgoing;
+use rustc_hash::FxBuildHasher;
+use shape::{Shape, Shapes, Wait, waits};
+use sums::Sums;
+use unresolved::Unresolved;
+
+/// Communicators whose members here are counted: some 1 MB. Of further ones each arrival is told by
+/// itself.
+pub const COUNTED_MAX: usize = 1 << 16;
+
+/// The place where a collective with this number meets, by the numbers that the driver gives to
+/// places.
+pub type HomeOf = Box<dyn Fn(u64) -> u32 + Send>;
+
+/// The wait states of the ranks below one place.
+pub struct Waits {
+    numbers: RankSet,
+    job_ranks: u32,
+    me: u32,
+    home_of: HomeOf,
+    place_of: PlaceOf,
+    shapes: Shapes,
+    /// Ranks here of communicators other than the world.
+    local: HashMap<CommId, u32, FxBuildHasher>,
+    open: HashMap<Collective, Open, FxBuildHasher>,
+    members: Members,
+    unresolved: VecDeque<Unresolved>,
+    homes: Homes,
+    outgoing: Outgoing,
+    pauses: Pauses,
+    /// The last reset, in job time; 0 without one.
+    reset_ns: u64,
+    clock_error_ns: u64,
+    /// Times are in job time; they are in the node's own before.
+    is_known: bool,
+    sums: Sums,
+}
+
+/// A collective of which members have come.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    shape: Shape,
+    /// Members of the communicator.
+    size: u32,
+    /// What its home has not been told.
+    untold: Meeting,
+    /// Members here that wait.
+    list: List,
+    /// Members here that have come.
+    came: u32,
+    /// When the last of these entered, in ns.
+    last_ns: u64,
+    /// It stands among those that are to be told.
+    is_due: bool,
+}
+
+impl Waits {
+    /// Of the place `me`, with these ranks of all that the job has.
+    pub fn new(
+        ranks: impl Into<RankSet>,
+        job_ranks: u32,
+        me: u32,
+        home_of: HomeOf,
+        place_of: PlaceOf,
+    ) -> Waits {
+        let numbers = ranks.into();
+        Waits {
+            numbers,
+            job_ranks,
+            me,
+            home_of,
+            place_of,
+            shapes: Shapes::default(),
+            local: HashMap::default(),
+            open: HashMap::default(),
+            members: Members::default(),
+            unresolved: VecDeque::new(),
+            homes: Homes::default(),
+            outgoing: Outgoing::default(),
+            pauses: Pauses::default(),
+            reset_ns: 0,
+            clock_error_ns: 0,
+            is_known: false,
+            sums: Sums::new(numbers.len()),
+        }
+    }
+
+    /// A rank defined something.
+    pub fn define(&mut self, definition: &Definition<'_>) {
+        if let Definition::Communicator { id, .. } = definition
+            && (self.local.len() < COUNTED_MAX || self.local.contains_key(id))
+        {
+            *self.local.entry(*id).or_default() += 1;
+        }
+    }
+
+    /// All members of a collective have come: those here are charged.
+    fn settle(&mut self, met: &Met) {
+        // Given up here in the meantime.
+        let Some(open) = self.open.remove(&met.of) else {
+            return;
+        };
+        let meeting = &met.meeting;
+        // Ranks of one node have one clock, and those of one place are on one node.
+        let is_here = open.came >= open.size;
+        let unclear_ns = match is_here {
+            true => 0,
+            false => meeting.error_ns.saturating_add(self.clock_error_ns),
+        };
+        if !is_here {
+            self.sums.clock_error_ns = self.sums.clock_error_ns.max(meeting.error_ns);
+        }
+        let is_known = self.is_known;
+        let Waits {
+            members,
+            sums,
+            pauses,
+            numbers,
+            outgoing,
+            reset_ns,
+            ..
+        } = self;
+        members.take(open.list, |member, region| {
+            // What ended before a reset is forgotten.
+            if is_known && member.end_ns <= *reset_ns && *reset_ns != 0 {
+                return;
+            }
+            let pause = pauses.net(member.begin_ns, member.end_ns);
+            if meeting.untimed || member.untimed || pause.paused != 0 || !pause.exact {
+                sums.calls.untimed += 1;
+                return;
+            }
+            sums.calls.met += 1;
+            let Some(index) = numbers.index(member.rank) else {
+                return;
+            };
+            for wait in waits(open.shape, meeting, member).iter().flatten() {
+                if wait.ns <= unclear_ns {
+                    continue;
+                }
+                sums.charge(index, member.rank, met.of.comm, region, wait);
+                if let Some(causer) = wait.causer {
+                    blame(sums, outgoing, *numbers, causer, region, wait);
+                }
+            }
+        });
+    }
+
+    /// A receiver waited for a late sender.
+    pub fn late(&mut self, late: &Late) {
+        let Some(index) = self.numbers.index(late.receiver) else {
+            return;
+        };
+        let is_here = self.numbers.index(late.sender).is_some();
+        if !is_here {
+            self.sums.clock_error_ns = self.sums.clock_error_ns.max(late.error_ns);
+        }
+        if late.ns == 0 || (!is_here && late.ns <= late.error_ns.saturating_mul(2)) {
+            return;
+        }
+        let wait = Wait {
+            state: WaitState::LateSender,
+            ns: late.ns,
+            causer: Some(late.sender),
+        };
+        self.sums
+            .charge(index, late.receiver, late.comm, late.region, &wait);
+        blame(
+            &mut self.sums,
+            &mut self.outgoing,
+            self.numbers,
+            late.sender,
+            late.region,
+            &wait,
+        );
+    }
+
+    /// Gives up the older half of what waits.
+    #[cold]
+    fn make_room(&mut self) {
+        let age = |open: &Open| open.last_ns;
+        let mut ages: Vec<u64> = self.open.values().map(age).collect();
+        let middle = ages.len() / 2;
+        let until_ns = *ages.select_nth_unstable(middle).1;
+        let (members, calls) = (&mut self.members, &mut self.sums.calls);
+        self.open.retain(|_, open| {
+            let stays = age(open) > until_ns;
+            if !stays {
+                members.take(open.list, |_, _| calls.limit += 1);
+            }
+            stays
+        });
+    }
+
+    /// What is to be told to other places, in messages. `credit` is asked before each whether that
+    /// place takes one.
+    pub fn take_batches(&mut self, credit: impl FnMut(u32) -> bool) -> Vec<(u32, Meetings)> {
+        if !self.is_known {
+            return Vec::new();
+        }
+        while let Some(of) = self.outgoing.take_due() {
+            let Some(open) = self.open.get_mut(&of) else {
+                continue;
+            };
+            open.is_due = false;
+            let mut arrived = Arrived {
+                of,
+                size: open.size,
+                meeting: core::mem::take(&mut open.untold),
+            };
+            arrived.meeting.error_ns = self.clock_error_ns;
+            let home = (self.home_of)(home_number(&of));
+            if home == self.me {
+                self.gather(self.me, &arrived);
+            } else if !self.outgoing.arrived(home, arrived) {
+                self.give_up(&of);
+            }
+        }
+        self.outgoing.take(&self.place_of, credit)
+    }
+
+    /// Takes in what the place `from` tells.
+    ///
+    /// # Errors
+    /// What of it was not used.
+    pub fn arrive(&mut self, from: u32, told: &Meetings) -> Result<(), &'static str> {
+        if told.len() > MEETINGS_MAX {
+            return Err("more about collectives than one message may have");
+        }
+        let mut refused = Ok(());
+        for arrived in &told.arrived {
+            let count = arrived.meeting.arrivals;
+            if count == 0 || count > arrived.size || arrived.size > self.job_ranks {
+                refused = Err("a collective with members that it cannot have");
+            } else if (self.home_of)(home_number(&arrived.of)) != self.me {
+                refused = Err("a collective that meets at another place");
+            } else {
+                self.gather(from, arrived);
+            }
+        }
+        for met in &told.met {
+            self.settle(met);
+        }
+        for caused in &told.caused {
+            let index = self.numbers.index(caused.rank);
+            let Some(index) = index.filter(|_| usize::from(caused.region.0) < FUNCTIONS.len())
+            else {
+                refused = Err("a cause that is none of this place's ranks");
+                continue;
+            };
+            let kind = (caused.state, caused.region);
+            self.sums.blame(index, kind, caused.waits, caused.ns);
+        }
+        refused
+    }
+
+    /// At the home of a collective: members have come.
+    fn gather(&mut self, from: u32, arrived: &Arrived) {
+        let Some((met, places)) = self.homes.arrive(from, arrived) else {
+            return;
+        };
+        for place in places {
+            if place == self.me {
+                self.settle(&met);
+            } else if !self.outgoing.met(place, met) {
+                self.sums.calls.limit += 1;
+            }
+        }
+    }
+
+    /// Nobody can be told of it.
+    fn give_up(&mut self, of: &Collective) {
+        if let Some(open) = self.open.remove(of) {
+            let calls = &mut self.sums.calls;
+            self.members.take(open.list, |_, _| calls.limit += 1);
+        }
+    }
+
+    /// What waits to be told to other places.
+    pub fn outgoing(&self) -> usize {
+        self.outgoing.len()
+    }
+
+    /// A pause of the application begins, in job time.
+    pub fn pause(&mut self, at_ns: u64) {
+        self.pauses.begin(at_ns);
+    }
+
+    /// The pause ends, in job time.
+    pub fn resume(&mut self, at_ns: u64) {
+        self.pauses.end(at_ns);
+    }
+
+    /// Job time is known now: it is `offset_ns` ahead of the clock that was taken for it.
+    pub fn learn_time(&mut self, offset_ns: i64) {
+        self.is_known = true;
+        self.pauses.shift(offset_ns);
+        let later = |member: &mut Arrival| {
+            member.begin_ns = member.begin_ns.saturating_add_signed(offset_ns);
+            member.end_ns = member.end_ns.saturating_add_signed(offset_ns);
+        };
+        self.members.iter_mut().for_each(later);
+        let unresolved = self.unresolved.iter_mut();
+        unresolved.map(|one| &mut one.arrival).for_each(later);
+        let open = self.open.values_mut();
+        open.for_each(|open| {
+            meeting::shift(&mut open.untold, offset_ns);
+            open.last_ns = open.last_ns.saturating_add_signed(offset_ns);
+        });
+    }
+
+    /// How far this place's idea of job time may be off now, in ns.
+    pub fn set_clock_error(&mut self, error_ns: u64) {
+        self.clock_error_ns = error_ns;
+    }
+
+    /// Forgets the sums. From now on counts what ended behind `at_ns` (job time).
+    pub fn reset(&mut self, at_ns: u64) {
+        self.sums = Sums::new(self.numbers.len());
+        self.outgoing.forget_causes();
+        self.reset_ns = at_ns;
+        if !self.is_known {
+            // Their times cannot be compared with that of the reset.
+            self.members
+                .iter_mut()
+                .for_each(|member| member.untimed = true);
+            self.open
+                .values_mut()
+                .for_each(|open| open.untold.untimed = true);
+            self.unresolved
+                .iter_mut()
+                .for_each(|one| one.arrival.untimed = true);
+        }
+    }
+
+    /// The answer so far, with so many rows by rank at most.
+    pub fn to_partial(&self, ranks_max: u32) -> WaitStates {
+        let mut partial = self.sums.to_partial(self.numbers.iter(), ranks_max);
+        partial.calls.open += self.members.len() as u64;
+        partial.calls.unresolved += self.unresolved.len() as u64;
+        partial
+    }
+}
+
+/// Somebody waited for `causer`, who is here or is told at its place.
+#[inline]
+fn blame(
+    sums: &mut Sums,
+    outgoing: &mut Outgoing,
+    numbers: RankSet,
+    causer: Rank,
+    region: RegionId,
+    wait: &Wait,
+) {
+    if let Some(index) = numbers.index(causer) {
+        sums.blame(index, (wait.state, region), 1, wait.ns);
+        return;
+    }
+    let caused = Caused {
+        rank: causer,
+        state: wait.state,
+        region,
+        waits: 1,
+        ns: wait.ns,
+    };
+    if !outgoing.caused(caused) {
+        sums.unblamed_ns = sums.unblamed_ns.saturating_add(wait.ns);
+    }
+}
+
+#[cfg(test)]
+mod tests;

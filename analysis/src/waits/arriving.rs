@@ -1,0 +1,138 @@
+//! Members of collectives come: their calls, as ranks record them.
+
+use super::meeting::{self, Arrival};
+use super::members::WAITING_MAX;
+use super::shape::Shape;
+use super::unresolved::{UNRESOLVED_MAX, Unresolved};
+use super::{Open, Waits};
+use crate::communicators::Communicators;
+use crate::messages::Of;
+use invivo_proto::control::meetings::{Collective, Meeting, Met};
+use invivo_proto::control::peer::Clipping;
+use invivo_proto::ids::{CommId, CommLocal};
+use invivo_proto::record::{Call, RecordKind};
+
+impl Waits {
+    /// A blocking collective of a rank. Calls that lie outside of what is recorded belong here all
+    /// the same: others wait for them.
+    #[inline]
+    pub fn record(&mut self, of: &Of<'_, impl Fn(u64) -> u64>, call: &Call) {
+        let facts = &call.facts;
+        if facts.kind != RecordKind::Collective || facts.comm == CommLocal::SELF {
+            return;
+        }
+        let Some(shape) = self.shapes.of(facts.region) else {
+            return;
+        };
+        let (begin_ns, end_ns) = ((of.job_ns)(of.begin), (of.job_ns)(of.end));
+        let is_barrier = shape == Shape::Barrier;
+        // A buffer that is used in place counts as nothing that is given, so that only who gives
+        // and gets nothing is told to move nothing.
+        let moves = facts.bytes_out | facts.bytes_in != 0;
+        let sends = match shape {
+            Shape::NToOne => facts.bytes_out != 0,
+            _ => moves,
+        };
+        let one = Unresolved {
+            comm: facts.comm,
+            peer: facts.peer,
+            ordinal: call.ordinal,
+            shape,
+            region: facts.region,
+            arrival: Arrival {
+                rank: of.rank,
+                begin_ns,
+                end_ns: end_ns.max(begin_ns),
+                is_root: false,
+                sends: sends || is_barrier,
+                receives: facts.bytes_in != 0 || is_barrier,
+                untimed: of.clipping != Clipping::Whole,
+            },
+        };
+        if !self.arrive_here(one, of.communicators) {
+            self.wait(one);
+        }
+    }
+
+    #[cold]
+    fn wait(&mut self, one: Unresolved) {
+        match self.unresolved.len() < UNRESOLVED_MAX {
+            true => self.unresolved.push_back(one),
+            false => self.sums.calls.unresolved += 1,
+        }
+    }
+
+    /// Communicators have been told: what waited for them goes on.
+    pub fn resolve_waiting(&mut self, communicators: &Communicators) {
+        for _ in 0..self.unresolved.len() {
+            let Some(one) = self.unresolved.pop_front() else {
+                return;
+            };
+            if !self.arrive_here(one, communicators) {
+                self.unresolved.push_back(one);
+            }
+        }
+    }
+
+    /// A member has come. False where its communicator is not known.
+    #[inline]
+    fn arrive_here(&mut self, mut one: Unresolved, communicators: &Communicators) -> bool {
+        let rank = one.arrival.rank;
+        let Some(membership) = communicators.membership(rank, one.comm) else {
+            let is_outside = communicators.is_outside(rank, one.comm);
+            self.sums.calls.outside += u64::from(is_outside);
+            return is_outside;
+        };
+        if membership.id != membership.peers {
+            self.sums.calls.outside += 1;
+            return true;
+        }
+        let size = membership.size.unwrap_or(self.job_ranks);
+        // Who is alone waits for nobody.
+        if size < 2 {
+            return true;
+        }
+        one.arrival.is_root = u32::try_from(one.peer) == Ok(membership.rank);
+        let of = Collective {
+            comm: membership.id,
+            ordinal: one.ordinal,
+        };
+        if self.members.len() >= WAITING_MAX {
+            self.make_room();
+        }
+        let here = self.here(&of.comm);
+        let open = self.open.entry(of).or_insert(Open {
+            shape: one.shape,
+            size,
+            untold: Meeting::default(),
+            list: 0,
+            came: 0,
+            last_ns: 0,
+            is_due: false,
+        });
+        open.list = self.members.push(open.list, one.arrival, one.region);
+        open.came += 1;
+        open.last_ns = open.last_ns.max(one.arrival.begin_ns);
+        meeting::merge(&mut open.untold, &one.arrival.meeting());
+        if open.untold.arrivals >= size {
+            // All of them report to this place.
+            let met = Met {
+                of,
+                meeting: open.untold,
+            };
+            self.settle(&met);
+        } else if open.came >= here && !open.is_due {
+            open.is_due = true;
+            self.outgoing.is_due(of);
+        }
+        true
+    }
+
+    /// How many members of a communicator report here, as far as they have told.
+    fn here(&self, comm: &CommId) -> u32 {
+        match *comm {
+            CommId::WORLD => self.numbers.len() as u32,
+            _ => self.local.get(comm).copied().unwrap_or(0),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Joins what is known of the members of a collective: in any order, the result is the same.
+
+use core::cmp::Reverse;
+use invivo_proto::control::meetings::Meeting;
+use invivo_proto::ids::Rank;
+
+/// A member's call of a collective. Times in job time, ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    pub rank: Rank,
+    pub begin_ns: u64,
+    pub end_ns: u64,
+    pub is_root: bool,
+    /// It gives something to others, or it is a barrier.
+    pub sends: bool,
+    /// It gets something of others, or it is a barrier.
+    pub receives: bool,
+    /// A cut touches it: its times mean nothing.
+    pub untimed: bool,
+}
+
+impl Arrival {
+    /// A meeting of this member alone.
+    #[inline]
+    pub fn meeting(&self) -> Meeting {
+        let enter = (self.begin_ns, self.rank);
+        Meeting {
+            arrivals: 1,
+            latest: (self.sends || self.receives).then_some(enter),
+            first_leave_ns: self.receives.then_some(self.end_ns),
+            root: self.is_root.then_some(enter),
+            first: (!self.is_root && self.sends).then_some(enter),
+            untimed: self.untimed,
+            error_ns: 0,
+        }
+    }
+}
+
+/// Adds the members of `from`, who are others.
+#[inline]
+pub fn merge(into: &mut Meeting, from: &Meeting) {
+    // Saturating: numbers from other processes may be anything.
+    into.arrivals = into.arrivals.saturating_add(from.arrivals);
+    let last = |enter: &Option<(u64, Rank)>| enter.map(|(ns, rank)| (ns, Reverse(rank)));
+    if last(&from.latest) > last(&into.latest) {
+        into.latest = from.latest;
+    }
+    into.first_leave_ns = earlier(into.first_leave_ns, from.first_leave_ns);
+    into.root = earlier(into.root, from.root);
+    into.first = earlier(into.first, from.first);
+    into.untimed |= from.untimed;
+    into.error_ns = into.error_ns.max(from.error_ns);
+}
+
+/// The lesser of those that there are.
+#[inline]
+fn earlier<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// What was told so far lies so much later.
+pub fn shift(meeting: &mut Meeting, offset_ns: i64) {
+    let later = |ns: &mut u64| *ns = ns.saturating_add_signed(offset_ns);
+    let enters = [&mut meeting.latest, &mut meeting.root, &mut meeting.first];
+    for (ns, _) in enters.into_iter().flatten() {
+        later(ns);
+    }
+    meeting.first_leave_ns.iter_mut().for_each(later);
+}

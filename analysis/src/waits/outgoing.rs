@@ -1,0 +1,140 @@
+//! What is to be told to other places: arrivals to homes, wholes back to places, causes to places
+//! of causers.
+
+use crate::messages::PlaceOf;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use invivo_proto::control::meetings::{Arrived, Caused, Collective, MEETINGS_MAX, Meetings, Met};
+use invivo_proto::control::wait_states::WaitState;
+use invivo_proto::ids::{Rank, RegionId};
+
+/// Items that wait for the way to other places: some 8 MB, as long as that takes when it is not
+/// stuck. Further ones are given up.
+pub const OUTGOING_MAX: usize = 1 << 16;
+
+/// Items by place, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Outgoing {
+    /// Collectives of which all members here have come, and which have not been told yet.
+    due: VecDeque<Collective>,
+    by_place: BTreeMap<u32, Queue>,
+    /// Items in these queues.
+    queued: usize,
+    /// Summed: one for each rank that others wait for, however often they do.
+    causes: BTreeMap<(Rank, WaitState, RegionId), (u64, u64)>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Queue {
+    arrived: VecDeque<Arrived>,
+    met: VecDeque<Met>,
+}
+
+impl Outgoing {
+    /// Items that wait.
+    pub fn len(&self) -> usize {
+        self.due.len() + self.queued + self.causes.len()
+    }
+
+    /// All members here of a collective have come. No more wait than have members that wait.
+    pub fn is_due(&mut self, of: Collective) {
+        self.due.push_back(of);
+    }
+
+    /// The next collective to be told.
+    pub fn take_due(&mut self) -> Option<Collective> {
+        self.due.pop_front()
+    }
+
+    /// To the home of a collective; false when there is no room.
+    pub fn arrived(&mut self, home: u32, arrived: Arrived) -> bool {
+        let has_room = self.count();
+        if has_room {
+            self.by_place
+                .entry(home)
+                .or_default()
+                .arrived
+                .push_back(arrived);
+        }
+        has_room
+    }
+
+    /// Back to a place whose ranks are members; false when there is no room.
+    pub fn met(&mut self, place: u32, met: Met) -> bool {
+        let has_room = self.count();
+        if has_room {
+            self.by_place.entry(place).or_default().met.push_back(met);
+        }
+        has_room
+    }
+
+    fn count(&mut self) -> bool {
+        let has_room = self.queued < OUTGOING_MAX;
+        self.queued += usize::from(has_room);
+        has_room
+    }
+
+    /// To the place of a causer; false when there is no room.
+    pub fn caused(&mut self, one: Caused) -> bool {
+        let key = (one.rank, one.state, one.region);
+        if self.causes.len() >= OUTGOING_MAX && !self.causes.contains_key(&key) {
+            return false;
+        }
+        let (waits, ns) = self.causes.entry(key).or_default();
+        *waits = waits.saturating_add(one.waits);
+        *ns = ns.saturating_add(one.ns);
+        true
+    }
+
+    /// Causes that have not been told are of the time before a reset.
+    pub fn forget_causes(&mut self) {
+        self.causes.clear();
+    }
+
+    /// Takes messages' worth of items out, one for each place that takes it.
+    pub fn take(
+        &mut self,
+        place_of: &PlaceOf,
+        mut credit: impl FnMut(u32) -> bool,
+    ) -> Vec<(u32, Meetings)> {
+        let mut taken: BTreeMap<u32, Meetings> = BTreeMap::new();
+        let mut free: BTreeMap<u32, bool> = BTreeMap::new();
+        let mut is_free = |place| *free.entry(place).or_insert_with(|| credit(place));
+        for (&place, queue) in &mut self.by_place {
+            if !is_free(place) {
+                continue;
+            }
+            let message = taken.entry(place).or_default();
+            let wholes = queue.met.len().min(MEETINGS_MAX);
+            message.met.extend(queue.met.drain(..wholes));
+            let room = MEETINGS_MAX - wholes;
+            let arrivals = queue.arrived.len().min(room);
+            message.arrived.extend(queue.arrived.drain(..arrivals));
+            self.queued -= wholes + arrivals;
+        }
+        self.by_place
+            .retain(|_, queue| !(queue.met.is_empty() && queue.arrived.is_empty()));
+
+        // Where it is not known yet which place a rank reports to, its causes wait.
+        self.causes
+            .retain(|&(rank, state, region), &mut (waits, ns)| {
+                let Some(place) = place_of(rank).filter(|&place| is_free(place)) else {
+                    return true;
+                };
+                let message = taken.entry(place).or_default();
+                let has_room = message.len() < MEETINGS_MAX;
+                if has_room {
+                    message.caused.push(Caused {
+                        rank,
+                        state,
+                        region,
+                        waits,
+                        ns,
+                    });
+                }
+                !has_room
+            });
+        taken.retain(|_, message| !message.is_empty());
+        taken.into_iter().collect()
+    }
+}

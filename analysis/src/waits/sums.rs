@@ -1,0 +1,235 @@
+//! Sums of waits: of each rank, of all, and by communicator; and their merge.
+
+use super::shape::Wait;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use hashbrown::HashMap;
+use invivo_proto::control::wait_states::{
+    COMMUNICATORS_MAX, Calls, Kind, RANKS_MAX, RankWaits, Share, WaitState, WaitStates, Waited,
+};
+use invivo_proto::ids::{CommId, Rank, RegionId};
+use rustc_hash::FxBuildHasher;
+
+/// Communicators of which a place keeps the sums, some 1 MB; waits on further ones are summed.
+pub const KEPT_MAX: usize = 1 << 12;
+
+/// The sums of one rank; few lines, so that they are searched one by one.
+#[derive(Clone, Debug, Default)]
+struct Rows(Vec<(Kind, Share, u64)>);
+
+/// The sums of the ranks below one place.
+#[derive(Clone, Debug, Default)]
+pub struct Sums {
+    ranks: Vec<Rows>,
+    communicators: HashMap<CommId, [Waited; WaitState::ALL.len()], FxBuildHasher>,
+    left_out: Waited,
+    /// See [`WaitStates::unblamed_ns`].
+    pub unblamed_ns: u64,
+    pub calls: Calls,
+    /// See [`WaitStates::clock_error_ns`].
+    pub clock_error_ns: u64,
+}
+
+impl Rows {
+    #[inline]
+    fn of(&mut self, kind: Kind) -> &mut (Kind, Share, u64) {
+        let at = self.0.iter().position(|row| row.0 == kind);
+        let at = at.unwrap_or_else(|| {
+            self.0.push((kind, Share::default(), 0));
+            self.0.len() - 1
+        });
+        &mut self.0[at]
+    }
+}
+
+impl Sums {
+    /// Of so many ranks.
+    pub fn new(ranks: usize) -> Sums {
+        let mut sums = Sums::default();
+        sums.ranks.resize_with(ranks, Rows::default);
+        sums
+    }
+
+    /// A rank, the `index`-th here, waited.
+    #[inline]
+    pub fn charge(
+        &mut self,
+        index: usize,
+        rank: Rank,
+        comm: CommId,
+        region: RegionId,
+        wait: &Wait,
+    ) {
+        let Some(rows) = self.ranks.get_mut(index) else {
+            return;
+        };
+        let (_, share, max_ns) = rows.of((wait.state, region));
+        share.waits += 1;
+        share.ns = share.ns.saturating_add(wait.ns);
+        *max_ns = wait.ns.max(*max_ns);
+        let one = Waited {
+            waits: 1,
+            ns: wait.ns,
+            max_ns: wait.ns,
+            max_rank: rank,
+        };
+        let is_full = self.communicators.len() >= KEPT_MAX;
+        match self.communicators.get_mut(&comm) {
+            Some(of) => add(&mut of[wait.state as usize], &one),
+            None if is_full => add(&mut self.left_out, &one),
+            None => {
+                let of = self.communicators.entry(comm).or_default();
+                of[wait.state as usize] = one;
+            }
+        }
+    }
+
+    /// Others waited for a rank, the `index`-th here.
+    #[inline]
+    pub fn blame(&mut self, index: usize, kind: Kind, waits: u64, ns: u64) {
+        if let Some(rows) = self.ranks.get_mut(index) {
+            let (_, share, _) = rows.of(kind);
+            share.caused = share.caused.saturating_add(waits);
+            share.caused_ns = share.caused_ns.saturating_add(ns);
+        }
+    }
+
+    /// The answer of this place, whose ranks are `ranks`, with so many of them at most.
+    pub fn to_partial(&self, ranks: impl Iterator<Item = Rank>, ranks_max: u32) -> WaitStates {
+        let mut partial = WaitStates {
+            ranks_max: ranks_max.min(RANKS_MAX),
+            communicators_left_out: self.left_out,
+            unblamed_ns: self.unblamed_ns,
+            calls: self.calls,
+            clock_error_ns: self.clock_error_ns,
+            ..WaitStates::default()
+        };
+        for (rank, rows) in ranks.zip(&self.ranks) {
+            if rows.0.is_empty() {
+                continue;
+            }
+            partial.ranks_total += 1;
+            let mut of_rank = RankWaits::default();
+            for &(kind, share, max_ns) in &rows.0 {
+                of_rank.kinds.insert(kind, share);
+                let waited = Waited {
+                    waits: share.waits,
+                    ns: share.ns,
+                    max_ns,
+                    max_rank: rank,
+                };
+                if share.waits > 0 {
+                    add(partial.kinds.entry(kind).or_default(), &waited);
+                }
+            }
+            partial.ranks.insert(rank, of_rank);
+        }
+        for (comm, of) in &self.communicators {
+            let states = WaitState::ALL.into_iter().zip(*of);
+            let some = states.filter(|(_, waited)| waited.waits > 0).collect();
+            partial.communicators.insert(*comm, some);
+        }
+        cut(&mut partial);
+        partial
+    }
+}
+
+/// Adds waits of others.
+fn add(into: &mut Waited, from: &Waited) {
+    let longest = |of: &Waited| (of.max_ns, Reverse(of.max_rank));
+    if from.waits > 0 && (into.waits == 0 || longest(from) > longest(into)) {
+        (into.max_ns, into.max_rank) = (from.max_ns, from.max_rank);
+    }
+    into.waits = into.waits.saturating_add(from.waits);
+    into.ns = into.ns.saturating_add(from.ns);
+}
+
+/// How long a rank waited, and made others wait.
+pub fn totals(of: &RankWaits) -> (u64, u64) {
+    let sum = |ns: fn(&Share) -> u64| of.kinds.values().map(ns).fold(0, u64::saturating_add);
+    (sum(|share| share.ns), sum(|share| share.caused_ns))
+}
+
+/// Adds other ranks. Which ranks stay is the same for every shape of the tree; which communicators
+/// stay is not, where some have to go, but their sums and what was left out together are.
+pub fn merge(into: &mut WaitStates, from: WaitStates) {
+    // The answer of nobody asks for no rows; all others of one question ask for the same.
+    into.ranks_max = into.ranks_max.max(from.ranks_max);
+    for (kind, waited) in from.kinds {
+        add(into.kinds.entry(kind).or_default(), &waited);
+    }
+    for (rank, other) in from.ranks {
+        let of_rank = into.ranks.entry(rank).or_default();
+        for (kind, other) in other.kinds {
+            let share = of_rank.kinds.entry(kind).or_default();
+            share.waits = share.waits.saturating_add(other.waits);
+            share.ns = share.ns.saturating_add(other.ns);
+            share.caused = share.caused.saturating_add(other.caused);
+            share.caused_ns = share.caused_ns.saturating_add(other.caused_ns);
+        }
+    }
+    into.ranks_total = into.ranks_total.saturating_add(from.ranks_total);
+    for (comm, states) in from.communicators {
+        let of_comm = into.communicators.entry(comm).or_default();
+        for (state, waited) in states {
+            add(of_comm.entry(state).or_default(), &waited);
+        }
+    }
+    add(
+        &mut into.communicators_left_out,
+        &from.communicators_left_out,
+    );
+    into.unblamed_ns = into.unblamed_ns.saturating_add(from.unblamed_ns);
+    into.clock_error_ns = into.clock_error_ns.max(from.clock_error_ns);
+    let (of, more) = (&mut into.calls, &from.calls);
+    for (into, from) in [
+        (&mut of.met, more.met),
+        (&mut of.untimed, more.untimed),
+        (&mut of.open, more.open),
+        (&mut of.limit, more.limit),
+        (&mut of.unresolved, more.unresolved),
+        (&mut of.outside, more.outside),
+    ] {
+        *into = into.saturating_add(from);
+    }
+    cut(into);
+}
+
+/// Keeps as much as an answer has room for.
+fn cut(answer: &mut WaitStates) {
+    let most = answer.ranks_max as usize;
+    if answer.ranks.len() > most {
+        // Ranks are disjoint between places: keeping the worst everywhere gives the worst of all.
+        let mut stay = Vec::new();
+        for of in [|totals: (u64, u64)| totals.0, |totals: (u64, u64)| totals.1] {
+            let ranks = answer.ranks.iter();
+            let mut worst: Vec<(Reverse<u64>, Rank)> = ranks
+                .map(|(rank, waits)| (Reverse(of(totals(waits))), *rank))
+                .filter(|(Reverse(ns), _)| *ns > 0)
+                .collect();
+            worst.sort_unstable();
+            stay.extend(worst.into_iter().take(most).map(|(_, rank)| rank));
+        }
+        stay.sort_unstable();
+        answer
+            .ranks
+            .retain(|rank, _| stay.binary_search(rank).is_ok());
+    }
+    if answer.communicators.len() > COMMUNICATORS_MAX {
+        let all = core::mem::take(&mut answer.communicators);
+        let mut all: Vec<(CommId, BTreeMap<WaitState, Waited>)> = all.into_iter().collect();
+        let sum = |of: &BTreeMap<WaitState, Waited>| -> u64 {
+            of.values()
+                .map(|waited| waited.ns)
+                .fold(0, u64::saturating_add)
+        };
+        all.sort_by_key(|(comm, of)| (Reverse(sum(of)), *comm));
+        for (_, of) in all.drain(COMMUNICATORS_MAX..) {
+            for waited in of.values() {
+                add(&mut answer.communicators_left_out, waited);
+            }
+        }
+        answer.communicators = all.into_iter().collect();
+    }
+}

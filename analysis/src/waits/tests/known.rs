@@ -1,0 +1,208 @@
+//! Single cases of which the answer is known beforehand.
+
+use super::*;
+
+/// Two ranks, each below a place of its own, or both below one.
+fn two(apart: bool) -> Places {
+    let mut begins = [true; RANKS as usize];
+    begins[1] = apart;
+    let mut places = Places::new(&begins);
+    places.define_all();
+    places
+}
+
+/// A call of rank 0 or 1 on a communicator of these two: the world has others.
+fn member(rank: u32, function: &str, ordinal: u64, begin: u64, end: u64) -> Member {
+    Member {
+        rank: Rank(rank),
+        call: Call {
+            facts: Facts {
+                kind: RecordKind::Collective,
+                region: region(function),
+                comm: CommLocal(0),
+                peer: 0,
+                bytes_out: 8,
+                bytes_in: 8,
+                ..Facts::default()
+            },
+            end,
+            duration: end - begin,
+            ordinal,
+            request: 0,
+        },
+        clipping: Clipping::Whole,
+    }
+}
+
+/// All ranks in one collective: rank 0 from 1000 on, the others from 100 on; all leave at 1010.
+fn late_first(places: &mut Places, function: &str, ordinal: u64) {
+    for rank in 0..RANKS {
+        let begin = if rank == 0 { 1000 } else { 100 };
+        places.record(&member(rank, function, ordinal, begin, 1010));
+    }
+    places.settle();
+}
+
+fn caused(sums: &WaitStates, rank: u32) -> u64 {
+    sums.ranks.get(&Rank(rank)).map_or(0, |of| totals(of).1)
+}
+
+#[test]
+fn who_comes_last_made_the_others_wait() {
+    for apart in [false, true] {
+        let mut places = two(apart);
+        late_first(&mut places, "MPI_Allreduce", 0);
+        late_first(&mut places, "MPI_Bcast", 1);
+        let sums = places.sums(10);
+        let others = u64::from(RANKS - 1);
+        let kind = |state, name| sums.kinds[&(state, region(name))];
+        let allreduce = kind(WaitState::WaitAtNxN, "MPI_Allreduce");
+        assert_eq!((allreduce.waits, allreduce.ns), (others, others * 3 * 900));
+        assert_eq!((allreduce.max_ns, allreduce.max_rank), (3 * 900, Rank(1)));
+        let bcast = kind(WaitState::LateBroadcast, "MPI_Bcast");
+        assert_eq!(bcast.ns, others * 3 * 900);
+        assert_eq!(caused(&sums, 0), 2 * others * 3 * 900);
+        assert_eq!(sums.calls.met, 2 * u64::from(RANKS));
+        assert_eq!(sums.calls.open + sums.calls.limit, 0);
+    }
+}
+
+#[test]
+fn what_the_clocks_cannot_tell_is_not_claimed() {
+    for (error_ns, waits) in [(1349, 1), (1350, 0)] {
+        let mut places = two(true);
+        for place in &mut places.places {
+            place.waits.set_clock_error(error_ns);
+        }
+        late_first(&mut places, "MPI_Allreduce", 0);
+        let sums = places.sums(10);
+        // 2,700 ns, by two clocks.
+        assert_eq!(sums.kinds.len(), waits, "{sums:?}");
+        assert_eq!(sums.clock_error_ns, error_ns);
+    }
+}
+
+#[test]
+fn a_pause_makes_nobody_wait() {
+    let mut places = two(true);
+    for place in &mut places.places {
+        place.waits.pause(job_ns(500));
+        place.waits.resume(job_ns(600));
+    }
+    late_first(&mut places, "MPI_Barrier", 0);
+    let sums = places.sums(10);
+    // Rank 0 came behind it.
+    assert_eq!(
+        (sums.calls.untimed, sums.calls.met),
+        (u64::from(RANKS) - 1, 1)
+    );
+    assert!(sums.kinds.is_empty());
+}
+
+#[test]
+fn calls_before_job_time_was_known_get_it_later() {
+    let mut places = two(true);
+    for place in &mut places.places {
+        place.waits.is_known = false;
+    }
+    late_first(&mut places, "MPI_Allreduce", 0);
+    assert_eq!(places.sums(10).calls.open, u64::from(RANKS));
+    // Each by a clock of its own, by which rank 0 came first.
+    for (at, place) in places.places.iter_mut().enumerate() {
+        place
+            .waits
+            .learn_time(if at == 0 { 1_000_000 } else { 1_010_000 });
+    }
+    places.settle();
+    let sums = places.sums(10);
+    assert_eq!((caused(&sums, 0), sums.calls.met), (0, u64::from(RANKS)));
+    assert!(caused(&sums, 1) > 0, "{sums:?}");
+}
+
+#[test]
+fn what_waits_is_bounded_and_the_rest_is_counted() {
+    let mut places = two(true);
+    let total = WAITING_MAX as u64 + 1000;
+    for at in 0..total {
+        places.record(&member(0, "MPI_Barrier", at, 10 * at, 10 * at + 5));
+    }
+    let calls = places.sums(10).calls;
+    assert!(
+        calls.limit > 0 && calls.open <= WAITING_MAX as u64,
+        "{calls:?}"
+    );
+    assert_eq!(calls.limit + calls.open, total);
+}
+
+#[test]
+fn late_senders_are_told_of_their_causer() {
+    for (sender, expected) in [(1, 500), (5, 400)] {
+        let mut places = two(false);
+        let late = |ns| Late {
+            receiver: Rank(0),
+            sender: Rank(sender),
+            comm: CommId::WORLD,
+            region: region("MPI_Recv"),
+            ns,
+            // Of no meaning below one place.
+            error_ns: 100,
+        };
+        places.places[0].waits.late(&late(100));
+        places.places[0].waits.late(&late(400));
+        places.settle();
+        let sums = places.sums(10);
+        let kind = (WaitState::LateSender, region("MPI_Recv"));
+        assert_eq!(sums.kinds[&kind].ns, expected);
+        assert_eq!(caused(&sums, sender), expected);
+    }
+}
+
+/// Whatever comes from another process: it is refused, or harms nobody.
+#[test]
+fn what_cannot_be_is_refused() {
+    let of = Collective::default();
+    let arrived = |arrivals, size| Meetings {
+        arrived: Vec::from([Arrived {
+            of,
+            size,
+            meeting: Meeting {
+                arrivals,
+                ..Meeting::default()
+            },
+        }]),
+        ..Meetings::default()
+    };
+    let mut places = Places::new(&[false; RANKS as usize]);
+    let waits = &mut places.places[0].waits;
+    for (arrivals, size) in [(0, 2), (3, 2), (2, RANKS + 1)] {
+        assert!(waits.arrive(1, &arrived(arrivals, size)).is_err());
+    }
+    let caused = |rank, region| Meetings {
+        caused: Vec::from([Caused {
+            rank: Rank(rank),
+            state: WaitState::LateSender,
+            region: RegionId(region),
+            waits: 1,
+            ns: u64::MAX,
+        }]),
+        ..Meetings::default()
+    };
+    assert!(waits.arrive(1, &caused(RANKS, 1)).is_err());
+    assert!(waits.arrive(1, &caused(0, u16::MAX)).is_err());
+    let mut many = caused(0, 1);
+    many.caused = many.caused.repeat(MEETINGS_MAX + 1);
+    assert!(waits.arrive(1, &many).is_err());
+    assert_eq!(
+        waits.to_partial(10),
+        WaitStates {
+            ranks_max: 10,
+            ..WaitStates::default()
+        }
+    );
+    // A whole that nobody waits for.
+    let met = Meetings {
+        met: Vec::from([Met::default()]),
+        ..Meetings::default()
+    };
+    assert_eq!(waits.arrive(1, &met), Ok(()));
+}

@@ -1,0 +1,91 @@
+//! What places tell each other of collectives whose members report to several of them.
+//!
+//! ```text
+//! places of members --- arrivals ---> home      one for each collective, by its number
+//! places of members <---- the whole --- home      each charges its own ranks
+//! place of a waiter ----- caused ----> place of the causer
+//! ```
+
+use super::wait_states::WaitState;
+use crate::ids::{CommId, Rank, RegionId};
+use alloc::vec::Vec;
+use bincode::{Decode, Encode};
+
+/// Arrivals, wholes and causes in one message: 48 KiB with every number as long as it can be.
+pub const MEETINGS_MAX: usize = 512;
+
+/// What is known of the members of one collective that have come. Times in job time, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Meeting {
+    /// Members that have come and gone again.
+    pub arrivals: u32,
+    /// The last enter of those that move anything, and whose; of several the lowest rank's.
+    pub latest: Option<(u64, Rank)>,
+    /// The first leave of those that receive anything.
+    pub first_leave_ns: Option<u64>,
+    /// The root's enter.
+    pub root: Option<(u64, Rank)>,
+    /// The first enter of those that are not the root and send anything, and whose.
+    pub first: Option<(u64, Rank)>,
+    /// The times of a member mean nothing.
+    pub untimed: bool,
+    /// How far any of these times may be off, in ns.
+    pub error_ns: u64,
+}
+
+/// One collective of the job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
+pub struct Collective {
+    pub comm: CommId,
+    /// Its number on that communicator.
+    pub ordinal: u64,
+}
+
+/// Members that report to the place that says it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Arrived {
+    pub of: Collective,
+    /// Members of the communicator.
+    pub size: u32,
+    pub meeting: Meeting,
+}
+
+/// All members.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Met {
+    pub of: Collective,
+    pub meeting: Meeting,
+}
+
+/// Somebody waited for a rank that reports to the place that hears it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Caused {
+    /// Who was waited for.
+    pub rank: Rank,
+    pub state: WaitState,
+    /// The function in which it was waited.
+    pub region: RegionId,
+    pub waits: u64,
+    /// For how long, in ns, summed over those who waited.
+    pub ns: u64,
+}
+
+/// Part of a message from one place to another.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Meetings {
+    pub arrived: Vec<Arrived>,
+    pub met: Vec<Met>,
+    pub caused: Vec<Caused>,
+}
+
+impl Meetings {
+    /// Items of all kinds.
+    pub fn len(&self) -> usize {
+        self.arrived.len() + self.met.len() + self.caused.len()
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

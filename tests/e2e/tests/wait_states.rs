@@ -1,0 +1,306 @@
+//! Wait states beside those that a program's own log of its calls has: each alone and all together,
+//! on the world and on halves of it.
+
+use invivo_e2e::checks;
+use invivo_e2e::clients::number;
+use invivo_e2e::job::Job;
+use invivo_e2e::logs::call_log::{Call, CallLog};
+use invivo_e2e::mpi::Family;
+use invivo_e2e::programs::{Language, in_language};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+const ROUNDS: usize = 12;
+/// Between the program's reading of its clock and the begin or end of a call: what a rank may lose
+/// its processor for now and then, spread over all calls.
+const READING_NS: u64 = 40_000;
+
+/// What ranks waited, and made others wait, in ns.
+#[derive(Default)]
+struct Expected {
+    /// By wait state and function.
+    kinds: BTreeMap<(&'static str, &'static str), u64>,
+    waited: BTreeMap<usize, u64>,
+    caused: BTreeMap<usize, u64>,
+    waits: u64,
+}
+
+impl Expected {
+    fn wait(&mut self, kind: (&'static str, &'static str), who: usize, causer: usize, ns: u64) {
+        *self.kinds.entry(kind).or_default() += ns;
+        *self.waited.entry(who).or_default() += ns;
+        *self.caused.entry(causer).or_default() += ns;
+        self.waits += 1;
+    }
+}
+
+/// From the enter of a call to that of another one, and not beyond its own leave.
+fn until(call: &Call, other: &Call) -> u64 {
+    other
+        .begin_ns
+        .min(call.end_ns)
+        .saturating_sub(call.begin_ns)
+}
+
+/// The calls of a function of each rank, by its number among them.
+fn calls<'a>(logs: &'a [CallLog], function: &str) -> Vec<Vec<&'a Call>> {
+    let of = |log: &'a CallLog| log.calls.iter().filter(|call| call.function == function);
+    logs.iter().map(|log| of(log).collect()).collect()
+}
+
+/// What the definitions say of the program's own times.
+fn expected(logs: &[CallLog]) -> Expected {
+    let mut sum = Expected::default();
+    let world: Vec<usize> = (0..logs.len()).collect();
+    let halves = |odd| (0..logs.len()).rev().filter(move |rank| rank % 2 == odd);
+    let halves: Vec<Vec<usize>> = (0..2).map(|odd| halves(odd).collect()).collect();
+    let last = |members: &[usize], of: &[&Call]| {
+        let enter = |rank: &&usize| of[**rank].begin_ns;
+        *members.iter().max_by_key(enter).expect("members")
+    };
+    for (function, state, groups) in [
+        ("MPI_Barrier", "Wait at Barrier", vec![world.clone()]),
+        ("MPI_Allreduce", "Wait at N x N", vec![world.clone()]),
+        ("MPI_Allgather", "Wait at N x N", halves.clone()),
+    ] {
+        let of = calls(logs, function);
+        for nth in 0..of[0].len() {
+            let nth: Vec<&Call> = of.iter().map(|calls| calls[nth]).collect();
+            for members in &groups {
+                let last = last(members, &nth);
+                for &rank in members {
+                    let ns = until(nth[rank], nth[last]);
+                    sum.wait((state, function), rank, last, ns);
+                }
+            }
+        }
+    }
+    for (function, root_of, groups) in [
+        ("MPI_Bcast", 1, vec![world.clone()]),
+        ("MPI_Scatter", 0, halves.clone()),
+    ] {
+        let of = calls(logs, function);
+        for nth in 0..of[0].len() {
+            for members in &groups {
+                let root = members[root_of];
+                for &rank in members.iter().filter(|&&rank| rank != root) {
+                    let ns = until(of[rank][nth], of[root][nth]);
+                    sum.wait(("Late Broadcast", function), rank, root, ns);
+                }
+            }
+        }
+    }
+    for (function, root_of, groups) in [("MPI_Reduce", 3, vec![world]), ("MPI_Gather", 0, halves)] {
+        let of = calls(logs, function);
+        for nth in 0..of[0].len() {
+            for members in &groups {
+                let root = members[root_of];
+                let others = members.iter().filter(|&&rank| rank != root);
+                let first = others.min_by_key(|&&rank| of[rank][nth].begin_ns);
+                let first = *first.expect("others");
+                let ns = until(of[root][nth], of[first][nth]);
+                sum.wait(("Early Reduce", function), root, first, ns);
+            }
+        }
+    }
+    let (sends, waits) = (calls(logs, "MPI_Send"), calls(logs, "MPI_Waitall"));
+    for (nth, wait) in waits[0].iter().enumerate() {
+        let later = [1, 2]
+            .into_iter()
+            .max_by_key(|&rank| sends[rank][nth].begin_ns);
+        let later = later.expect("two");
+        let ns = until(wait, sends[later][nth]);
+        sum.wait(("Late Sender", "MPI_Waitall"), 0, later, ns);
+    }
+    sum
+}
+
+/// Within a hundredth, or as much as `calls` readings of the clock.
+fn near(what: &str, told: u64, expected: u64, calls: u64) {
+    let tolerance = expected / 100 + calls * READING_NS;
+    assert!(
+        told.abs_diff(expected) <= tolerance,
+        "{what}: {told} ns instead of {expected}, {calls} calls"
+    );
+}
+
+fn rows<'a>(of: &'a Value, name: &str) -> &'a [Value] {
+    of[name].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Runs the program, and gives the answer when all calls are met, with what its log says.
+fn answer(family: Family, kind: &str, ranks: u32, fan_in: &'static str) -> (Value, Expected) {
+    let rounds = ROUNDS.to_string();
+    let command = in_language(family, "wait_states", Language::C, &[kind, &rounds]);
+    // Held until all tool processes know the job's time: calls that begin before have no place.
+    let job = Job::observed(family, ranks, &command).fan_in(fan_in);
+    let mut running = job.options(["--hold", "--analyses", "all"]).start();
+    running.wait_for_answers();
+    running.client().resume(ranks);
+    running.wait_for_notes("done");
+    let logs = CallLog::read_all(&running.logs(), ranks);
+    let calls = 9 * ROUNDS as u64 * u64::from(ranks);
+    let all_met = |answer: &Value| {
+        let count = |what| number(answer, &format!("/calls/{what}"));
+        count("met") + count("untimed") == calls
+    };
+    let all_matched = |answer: &Value| number(answer, "/matched/messages") == 2 * ROUNDS as u64;
+    running.until("all messages to be matched", |job| {
+        job.client().try_json(&["messages"]).filter(all_matched)
+    });
+    let answer = running.until("all collectives to be met", |job| {
+        job.client().try_json(&["waitstates"]).filter(all_met)
+    });
+    let text = running.client().run(&["waitstates"]).stdout;
+    let text = String::from_utf8_lossy(&text).into_owned();
+    println!("{text}");
+    assert!(
+        kind == "even" || text.contains("made others wait"),
+        "{text}"
+    );
+    // What lies behind a reset only counts from there.
+    running.client().all_do(ranks, &["reset"]);
+    let behind = running.client().json(&["waitstates"]);
+    assert!(rows(&behind, "rows").is_empty(), "{behind}");
+    running.tell("stop");
+    let ended = running.end();
+    assert_eq!(ended.code(), 0);
+    checks::conserved(&ended.report(), ranks);
+    ended.assert_nothing_left();
+    (answer, expected(&logs))
+}
+
+fn known(family: Family, ranks: u32, fan_in: &'static str) {
+    let (answer, expected) = answer(family, "late", ranks, fan_in);
+    let untimed = number(&answer, "/calls/untimed");
+    assert!(
+        untimed <= u64::from(ranks),
+        "the pause behind MPI_Init alone: {answer}"
+    );
+    let rounds = ROUNDS as u64;
+    for ((state, function), &ns) in &expected.kinds {
+        let is_it = |row: &&Value| row["wait_state"] == *state && row["function"] == *function;
+        let told = rows(&answer, "rows").iter().find(is_it);
+        let told = told.map_or(0, |row| number(row, "/time_ns"));
+        near(
+            &format!("{state} in {function}"),
+            told,
+            ns,
+            3 * rounds * u64::from(ranks),
+        );
+    }
+    for what in ["waited", "caused"] {
+        let of = match what {
+            "waited" => &expected.waited,
+            _ => &expected.caused,
+        };
+        for (&rank, &ns) in of {
+            let row = rows(&answer, "ranks")
+                .iter()
+                .find(|row| number(row, "/rank") == rank as u64);
+            let completion = |row: &&Value| {
+                row["wait_state"]
+                    .as_str()
+                    .is_some_and(|name| name.contains("Completion"))
+            };
+            let completions = row.map_or(0, |row| {
+                let rows = rows(row, "rows").iter().filter(completion);
+                rows.map(|row| number(row, "/time_ns")).sum::<u64>()
+            });
+            let told = row.map_or(0, |row| number(row, &format!("/{what}_ns")));
+            let told = if what == "waited" {
+                told - completions
+            } else {
+                told
+            };
+            near(
+                &format!("rank {rank} {what}"),
+                told,
+                ns,
+                10 * rounds * u64::from(ranks),
+            );
+        }
+        let most = of
+            .iter()
+            .max_by_key(|(_, ns)| **ns)
+            .map(|(rank, _)| *rank as u64);
+        if what == "caused" {
+            let told = rows(&answer, "ranks").iter();
+            let told = told.max_by_key(|row| number(row, "/caused_ns"));
+            assert_eq!(told.map(|row| number(row, "/rank")), most, "{answer}");
+        }
+    }
+    assert_eq!(rows(&answer, "communicators").len(), 3, "{answer}");
+    assert_eq!(number(&answer, "/unblamed_ns"), 0);
+}
+
+#[test]
+fn below_one_place_on_open_mpi() {
+    known(Family::Ompi, 4, "4");
+}
+
+#[test]
+fn below_one_place_on_mpich() {
+    known(Family::Mpich, 4, "4");
+}
+
+#[test]
+fn from_place_to_place() {
+    known(Family::Ompi, 4, "2");
+    known(Family::Mpich, 4, "1");
+}
+
+/// Where nobody is late, nobody is told to be: what is left is what ranks wait for a processor.
+#[test]
+fn nobody_is_late_where_all_are_even() {
+    let (even, _) = answer(Family::Mpich, "even", 4, "4");
+    let (late, _) = answer(Family::Mpich, "late", 4, "4");
+    let sum = |answer: &Value| -> u64 {
+        rows(answer, "rows")
+            .iter()
+            .map(|row| number(row, "/time_ns"))
+            .sum()
+    };
+    assert!(sum(&even) < sum(&late) / 5, "{even}\n{late}");
+}
+
+/// What rank 2 and rank 1 make the others wait, who sleep for known times.
+fn known_in_fortran(family: Family) {
+    const RANKS: u32 = 4;
+    const ROUNDS: u64 = 10;
+    const LATE_NS: u64 = 100_000_000;
+    let rounds = ROUNDS.to_string();
+    let command = in_language(family, "wait_states", Language::Fortran, &[&rounds]);
+    let mut running = Job::observed(family, RANKS, &command).start();
+    running.wait_for_answers();
+    // Three wait for rank 2, and three for the root.
+    let all = 2 * ROUNDS * u64::from(RANKS);
+    let answer = running.until("all collectives to be met", |job| {
+        let answer = job.client().try_json(&["waitstates"])?;
+        (number(&answer, "/calls/met") == all).then_some(answer)
+    });
+    running.tell("stop");
+    assert_eq!(running.end().code(), 0);
+    for (causer, function, state) in [
+        (2, "MPI_Allreduce", "Wait at N x N"),
+        (1, "MPI_Bcast", "Late Broadcast"),
+    ] {
+        let ranks = rows(&answer, "ranks").iter();
+        let of = ranks.clone().find(|row| number(row, "/rank") == causer);
+        let of = of.map_or(&[][..], |of| rows(of, "rows")).iter();
+        let mut of = of.filter(|row| row["function"] == function && row["wait_state"] == state);
+        let told = of.next().map_or(0, |row| number(row, "/caused_ns"));
+        // Sleeps are never shorter, and some per cent longer where the machine is busy.
+        let least = 3 * ROUNDS * LATE_NS;
+        assert!(
+            (least * 99 / 100..least * 115 / 100).contains(&told),
+            "{told} ns for rank {causer}: {answer}"
+        );
+    }
+}
+
+#[test]
+fn known_times_in_fortran() {
+    known_in_fortran(Family::Ompi);
+    known_in_fortran(Family::Mpich);
+}

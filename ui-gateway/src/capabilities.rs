@@ -1,0 +1,61 @@
+//! What clients are told that this gateway can do.
+
+/// What a gateway of this version can do; commands by the names of their orders.
+pub const CAPABILITIES: [&str; 26] = [
+    "status",
+    "watch",
+    "functions",
+    "call-sites",
+    "matrix",
+    "messages",
+    "wait-states",
+    "grid",
+    "hang",
+    "stacks",
+    "pause",
+    "resume",
+    "hold",
+    "reset",
+    "record",
+    "record-window",
+    "shutdown",
+    "strategy",
+    "analyses",
+    "buffers",
+    "records",
+    "timeline",
+    "save",
+    "audit",
+    "invite",
+    "revoke",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use invivo_proto::control::analyses::AnalysisSet;
+    use invivo_proto::control::order::Order;
+    use invivo_proto::control::strategy::Strategy;
+
+    #[test]
+    fn every_order_has_a_capability() {
+        for order in [
+            Order::Pause { lease_ns: 1 },
+            Order::Resume,
+            Order::Hold { lease_ns: 1 },
+            Order::Reset,
+            Order::Record { on: true },
+            Order::Window { length_ns: 1 },
+            Order::Shutdown,
+            Order::Strategy {
+                strategy: Strategy::FLIGHT_RECORDER,
+            },
+            Order::Analyses {
+                these: AnalysisSet::ALL,
+                on: true,
+            },
+        ] {
+            assert!(CAPABILITIES.contains(&order.name()));
+        }
+    }
+}
