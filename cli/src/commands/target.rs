@@ -18,7 +18,12 @@ pub struct Target {
     pub job: Option<String>,
     /// The job's connect.json, also a copy of it on another host if the job listens there (`invivo
     /// run --listen`)
-    #[arg(long, value_name = "FILE", env = "INVIVO_CONNECT")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "INVIVO_CONNECT",
+        conflicts_with = "on"
+    )]
     pub connect: Option<PathBuf>,
     #[command(flatten)]
     pub there: There,
@@ -31,12 +36,7 @@ pub struct Target {
 #[derive(Clone, Debug, clap::Args)]
 pub struct There {
     /// Look for the job on this host, which ssh reaches (me@login); the connection goes through ssh
-    #[arg(
-        long,
-        value_name = "HOST",
-        env = "INVIVO_ON",
-        conflicts_with = "connect"
-    )]
+    #[arg(long, value_name = "HOST", env = "INVIVO_ON")]
     pub on: Option<String>,
     /// With --on: where `invivo` is there, if it is not in the PATH
     #[arg(long, value_name = "PATH", env = "INVIVO_ON_PROGRAM", default_value = login::PROGRAM)]

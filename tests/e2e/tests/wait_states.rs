@@ -80,7 +80,7 @@ fn expected(logs: &[CallLog]) -> Expected {
         ("MPI_Scatter", 0, halves.clone()),
     ] {
         let of = calls(logs, function);
-        for nth in 0..of[0].len() {
+        for (nth, _) in of[0].iter().enumerate() {
             for members in &groups {
                 let root = members[root_of];
                 for &rank in members.iter().filter(|&&rank| rank != root) {
@@ -92,7 +92,7 @@ fn expected(logs: &[CallLog]) -> Expected {
     }
     for (function, root_of, groups) in [("MPI_Reduce", 3, vec![world]), ("MPI_Gather", 0, halves)] {
         let of = calls(logs, function);
-        for nth in 0..of[0].len() {
+        for (nth, _) in of[0].iter().enumerate() {
             for members in &groups {
                 let root = members[root_of];
                 let others = members.iter().filter(|&&rank| rank != root);
