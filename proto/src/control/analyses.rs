@@ -55,10 +55,10 @@ impl Analysis {
         match self {
             Analysis::Functions => 3.3,
             Analysis::Matrix => 0.0,
-            Analysis::Messages => 40.0,
+            Analysis::Messages => 43.0,
             Analysis::Grid => 0.0,
-            Analysis::Sites => 4.5,
-            Analysis::WaitStates => 1.5,
+            Analysis::Sites => 4.6,
+            Analysis::WaitStates => 0.0,
         }
     }
 
