@@ -68,9 +68,12 @@ pub fn statuses(case: &Case) -> Vec<i32> {
     if case.family.is_open_mpi() {
         return vec![128 + number];
     }
-    // The statuses are combined bit by bit.
-    let with_the_others = number | rustix::process::Signal::KILL.as_raw();
-    let mut statuses = vec![number, with_the_others, LAUNCHER_BROKE];
+    // The statuses are combined bit by bit: with those that it kills, and with a rank that aborts
+    // because it was reading from the memory of the dead one (UCX does).
+    let killed = rustix::process::Signal::KILL.as_raw();
+    let aborted = rustix::process::Signal::ABORT.as_raw();
+    let mut statuses = vec![number, number | killed, number | aborted, LAUNCHER_BROKE];
+    statuses.push(number | killed | aborted);
     statuses.extend((case.phase == Phase::Start).then_some(LAUNCHER_WROTE));
     statuses
 }
