@@ -1161,7 +1161,7 @@ class ClockPoint(Answer):
     straight line."""
 
     ticks: int
-    """"""
+    """The node's clock, in its ticks."""
     job_ns: int
     """In ns."""
 
@@ -1173,7 +1173,7 @@ class SavedBin(Answer):
     chain: int
     """The chain that it belongs to."""
     content: bytes
-    """"""
+    """Its bytes."""
 
 
 @dataclass(frozen=True)
@@ -1181,9 +1181,9 @@ class CommGroup(Answer):
     """Members of a communicator."""
 
     name: CommName
-    """"""
+    """Whose members these are."""
     pieces: list[CommGroupPiece]
-    """"""
+    """The members, or the part of them that the answering place knows."""
 
 
 @dataclass(frozen=True)
@@ -1193,7 +1193,7 @@ class CommGroupPiece(Answer):
     start: int
     """Rank in the communicator of the first of them."""
     runs: list[RankRun]
-    """"""
+    """The ranks of the world, in the order of the communicator."""
 
 
 @dataclass(frozen=True)
@@ -1201,11 +1201,11 @@ class RankRun(Answer):
     """Ranks of the job at equal distances."""
 
     first: int
-    """"""
+    """The first of them."""
     stride: int
-    """"""
+    """From one to the next."""
     count: int
-    """"""
+    """How many."""
 
 
 @dataclass(frozen=True)

@@ -1716,6 +1716,7 @@ pub struct SavedPiece {
 #[derive(serde::Serialize)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ClockPoint {
+    /// The node's clock, in its ticks.
     #[prost(uint64, tag = "1")]
     pub ticks: u64,
     /// In ns.
@@ -1729,6 +1730,7 @@ pub struct SavedBin {
     /// The chain that it belongs to.
     #[prost(uint32, tag = "1")]
     pub chain: u32,
+    /// Its bytes.
     #[prost(bytes = "vec", tag = "2")]
     pub content: ::prost::alloc::vec::Vec<u8>,
 }
@@ -1736,8 +1738,10 @@ pub struct SavedBin {
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CommGroup {
+    /// Whose members these are.
     #[prost(message, optional, tag = "1")]
     pub name: ::core::option::Option<CommName>,
+    /// The members, or the part of them that the answering place knows.
     #[prost(message, repeated, tag = "2")]
     pub pieces: ::prost::alloc::vec::Vec<CommGroupPiece>,
 }
@@ -1748,6 +1752,7 @@ pub struct CommGroupPiece {
     /// Rank in the communicator of the first of them.
     #[prost(uint32, tag = "1")]
     pub start: u32,
+    /// The ranks of the world, in the order of the communicator.
     #[prost(message, repeated, tag = "2")]
     pub runs: ::prost::alloc::vec::Vec<RankRun>,
 }
@@ -1755,10 +1760,13 @@ pub struct CommGroupPiece {
 #[derive(serde::Serialize)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RankRun {
+    /// The first of them.
     #[prost(uint32, tag = "1")]
     pub first: u32,
+    /// From one to the next.
     #[prost(sint32, tag = "2")]
     pub stride: i32,
+    /// How many.
     #[prost(uint32, tag = "3")]
     pub count: u32,
 }
