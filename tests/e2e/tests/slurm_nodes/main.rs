@@ -184,8 +184,9 @@ fn the_next_job_tidies_up() {
     let mut running = yielding(job.on_nodes_of(&slurm, way)).start();
     running.wait_for_answers();
     wait_for_ticks(&mut running, 0..RANKS, 1);
-    // As Slurm kills a step on a node. All stand before the first is killed: the one that is left
-    // would tidy up there.
+    // As Slurm kills a step on a node. All stand before the first is killed, and parents, which have
+    // the lower numbers, are killed last: the one that is left would tidy up there, and the kernel
+    // wakes those that stand in a process group that loses its last parent.
     let there =
         |process: &Process| variable(process, "SLURMD_NODENAME").is_some_and(|name| name == "n1");
     let mut processes = marked(running.mark());
@@ -193,7 +194,7 @@ fn the_next_job_tidies_up() {
     processes
         .iter()
         .for_each(|process| signal(process, Signal::STOP));
-    processes.iter().for_each(kill);
+    processes.iter().rev().for_each(kill);
     let ended = running.end();
     assert_ne!(ended.code(), 0);
     assert!(is_left(), "nothing is left: this test shows nothing");
