@@ -1,5 +1,9 @@
 //! Packets in flight: sent to the place by non-blocking MPI sends, and taken back when they have
 //! arrived.
+//!
+//! Not over UCX: there the place fetches a large message from the memory of the rank that sent it,
+//! and UCX ends the place by SIGABRT when that rank has died meanwhile. Packets are left in shared
+//! memory then, which outlives the rank (ADR 0032).
 
 use super::location::Location;
 use crate::clock::{monotonic_ns, sleep_us};
@@ -7,12 +11,13 @@ use crate::doorbell;
 use crate::family::{Request, STATUS_IGNORE, SUCCESS};
 use crate::limits::{PACKET_POLL_US, SEND_MISSES_MAX};
 use crate::process;
+use crate::resolve::objects::is_loaded;
 use crate::resolve::pmpi;
 use crate::resolve::predefined::{request_null, type_byte};
 use crate::spin_lock::SpinLock;
 use crate::world::worlds::tool_comm;
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use invivo_proto::channel::TAG_PACKET;
 use invivo_proto::ids::{LocationId, Rank};
 use invivo_proto::packet::{HEADER_BYTES, Header, VERSION};
@@ -20,6 +25,11 @@ use invivo_proto::shm::{SlotHeader, owner};
 
 /// When observation began.
 static STARTED_NS: AtomicU64 = AtomicU64::new(0);
+
+/// Whether packets go over MPI.
+static CARRIED_BY_MPI: AtomicBool = AtomicBool::new(true);
+/// The library whose large messages end their receiver when the sender is dead.
+const FATAL_TO_RECEIVERS: &[u8] = b"libucp";
 
 /// A packet on its way over MPI.
 struct InFlight {
@@ -45,6 +55,7 @@ static QUEUE: SpinLock<SendQueue> = SpinLock::new(SendQueue {
 /// Prepares, once, with room for `packets` packets in flight, so that later nothing is allocated.
 pub fn start(packets: usize) {
     STARTED_NS.store(monotonic_ns(), Ordering::Relaxed);
+    CARRIED_BY_MPI.store(!is_loaded(FATAL_TO_RECEIVERS), Ordering::Relaxed);
     QUEUE.with(|queue| queue.sent.reserve(packets));
 }
 
@@ -55,8 +66,9 @@ pub fn started_ns() -> u64 {
 
 /// Sends a closed packet of `written` bytes. False where it is not sent, and still the thread's.
 pub fn send(location: &Location, slot: &'static SlotHeader, written: usize) -> bool {
-    let Some(page) = process::page() else {
-        return false;
+    let page = match process::page() {
+        Some(page) if CARRIED_BY_MPI.load(Ordering::Relaxed) => page,
+        _ => return false,
     };
     let header = Header {
         version: VERSION,

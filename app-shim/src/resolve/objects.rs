@@ -58,3 +58,27 @@ unsafe extern "C" fn find_code(
     search.found = ranges.find(|(begin, end)| (*begin..*end).contains(&search.address));
     c_int::from(search.found.is_some())
 }
+
+/// Whether an object is loaded whose file name begins so.
+pub fn is_loaded(beginning: &'static [u8]) -> bool {
+    let mut beginning = beginning;
+    // SAFETY: the callback gets the address of `beginning`, which outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(has_name), (&raw mut beginning).cast()) != 0 }
+}
+
+/// Looks at the name of one object; gives 1, which ends the search, where it is one that is wanted.
+unsafe extern "C" fn has_name(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
+    // SAFETY: dl_iterate_phdr passes a valid info, whose name is a C string or null, and our own
+    // `beginning`.
+    let (path, beginning) = unsafe {
+        let name = (*info).dlpi_name;
+        let path = if name.is_null() {
+            c""
+        } else {
+            CStr::from_ptr(name)
+        };
+        (path.to_bytes(), *data.cast::<&[u8]>())
+    };
+    let name = path.rsplit(|byte| *byte == b'/').next();
+    c_int::from(name.is_some_and(|name| name.starts_with(beginning)))
+}

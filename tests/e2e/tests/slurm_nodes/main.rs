@@ -184,9 +184,9 @@ fn the_next_job_tidies_up() {
     let mut running = yielding(job.on_nodes_of(&slurm, way)).start();
     running.wait_for_answers();
     wait_for_ticks(&mut running, 0..RANKS, 1);
-    // As Slurm kills a step on a node. All stand before the first is killed, and parents, which have
-    // the lower numbers, are killed last: the one that is left would tidy up there, and the kernel
-    // wakes those that stand in a process group that loses its last parent.
+    // As Slurm kills a step on a node. All stand before the first is killed: the one that is left
+    // would tidy up there. Parents, which have the lower numbers, are killed last: the kernel wakes
+    // those that stand in a process group that loses its last parent.
     let there =
         |process: &Process| variable(process, "SLURMD_NODENAME").is_some_and(|name| name == "n1");
     let mut processes = marked(running.mark());
