@@ -41,6 +41,7 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    #[cfg(target_os = "linux")]
     #[command(flatten)]
     Launch(invivo_launcher::Verb),
     /// List the running jobs
@@ -126,6 +127,7 @@ impl Cli {
     pub fn run(self) -> ExitCode {
         match self.verb {
             // Only by calling `lib/invivo/client` directly: `bin/invivo` keeps these verbs.
+            #[cfg(target_os = "linux")]
             Verb::Launch(verb) => {
                 let name = verb.name();
                 eprintln!("invivo: this program starts no jobs; type: invivo {name}");

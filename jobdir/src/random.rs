@@ -1,6 +1,5 @@
 //! Random numbers from the operating system, for tokens, secrets and command ids.
 
-use rustix::rand::{GetRandomFlags, getrandom};
 use std::fmt::Write;
 
 /// Bytes of a token; 256 bits cannot be guessed.
@@ -8,22 +7,13 @@ const TOKEN_BYTES: usize = 32;
 /// Characters of a token.
 pub const TOKEN_LENGTH: usize = 2 * TOKEN_BYTES;
 
-fn fill(bytes: &mut [u8]) -> std::io::Result<()> {
-    // A signal may cut a call short.
-    let mut filled = 0;
-    while filled < bytes.len() {
-        filled += getrandom(&mut bytes[filled..], GetRandomFlags::empty())?;
-    }
-    Ok(())
-}
-
 /// A fresh token: [`TOKEN_LENGTH`] hexadecimal digits.
 ///
 /// # Errors
 /// If the system has no random numbers.
 pub fn token() -> std::io::Result<String> {
     let mut bytes = [0u8; TOKEN_BYTES];
-    fill(&mut bytes)?;
+    getrandom::fill(&mut bytes)?;
     let mut text = String::with_capacity(TOKEN_LENGTH);
     for byte in bytes {
         let _ = write!(text, "{byte:02x}");
@@ -37,7 +27,7 @@ pub fn token() -> std::io::Result<String> {
 /// If the system has no random numbers.
 pub fn id() -> std::io::Result<u64> {
     let mut bytes = [0u8; 8];
-    fill(&mut bytes)?;
+    getrandom::fill(&mut bytes)?;
     // 0 would leave the choice to the gateway, and a repeated call would be another command.
     Ok(u64::from_le_bytes(bytes).max(1))
 }

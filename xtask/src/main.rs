@@ -6,6 +6,7 @@ mod bench;
 mod build;
 mod call_graph;
 mod campaigns;
+mod client;
 mod demo;
 mod functions;
 mod fuzz;
@@ -61,6 +62,8 @@ enum Task {
         #[arg(long)]
         json: bool,
     },
+    /// Make the client alone for macOS, in target/client (sets up too).
+    Client(client::Client),
     /// Check everything, cheapest first (sets up and builds too).
     Test(test::Options),
     /// Fuzz the decoders, for another time than the tests do (sets up too).
@@ -120,6 +123,7 @@ fn main() -> ExitCode {
             build::run(family, Linked::Here, Purpose::Build(family), json)
         }
         Task::Dist { json } => release::run(json),
+        Task::Client(client) => client.run(),
         Task::Test(options) => test::run(&options),
         Task::Demo { blackbox } => build::run(Some("ompi"), Linked::Here, Purpose::Demo, false)
             .and_then(|()| demo::run(blackbox)),

@@ -37,6 +37,11 @@ fn zig() -> Result<PathBuf> {
 
 /// `cargo build` for [`GLIBC`]; results lie in the folder [`TARGET`] of the target directory.
 pub fn cargo_build() -> Result<Command> {
+    cargo_build_for(&format!("{TARGET}.{GLIBC}"))
+}
+
+/// `cargo build` for another system.
+pub fn cargo_build_for(target: &str) -> Result<Command> {
     let mut build = Command::new(home().join("bin/cargo-zigbuild"));
     build
         // Zig tells bindgen where headers are as seen from here, where they are not below: build
@@ -45,7 +50,7 @@ pub fn cargo_build() -> Result<Command> {
         .env("CARGO_ZIGBUILD_ZIG_PATH", zig()?)
         .env_remove("CARGO_MANIFEST_DIR")
         .env_remove("CARGO_MANIFEST_PATH")
-        .args(["zigbuild", "--target", &format!("{TARGET}.{GLIBC}")]);
+        .args(["zigbuild", "--target", target]);
     Ok(build)
 }
 
