@@ -3,17 +3,37 @@
 //! The efficiencies of the POP project say which kind of limit it is: where the load balance is the
 //! smaller factor, the rank that computes longest; where it is the communication efficiency, that
 //! ranks wait for each other in turn (then the load is uneven in every moment, and even over the
-//! interval), or communicate. Call sites say where in the program the time in MPI is.
+//! interval), or communicate. Wait states say how much of it is waiting for a rank that comes late,
+//! and for which; call sites where in the program the time in MPI is.
 
-use crate::call_sites::place;
-use crate::units::{bytes, count, duration, share};
-use invivo_grpc::v1::{CallSiteRow, CallSitesReply, Efficiency, GridReply, JobStatus};
+mod sites;
+mod waits;
+
+use crate::units::{duration, share};
+use invivo_grpc::v1::{CallSitesReply, Efficiency, GridReply, JobStatus, WaitStatesReply};
 use serde::Serialize;
+pub use sites::Site;
+use sites::most;
+pub use waits::Waiting;
 
 /// From this parallel efficiency on there is nothing to say.
 const GOOD: f64 = 0.85;
 /// With fewer columns it cannot be seen that ranks take turns.
 const COLUMNS_MIN: usize = 8;
+/// From this share of the time in MPI on waiting is what the ranks do there.
+const WAITS: f64 = 0.5;
+/// What functions for messages of two ranks begin with, but for the collectives among them.
+const OF_MESSAGES: [&str; 9] = [
+    "MPI_Send",
+    "MPI_Ssend",
+    "MPI_Rsend",
+    "MPI_Bsend",
+    "MPI_Recv",
+    "MPI_Mrecv",
+    "MPI_Wait",
+    "MPI_Probe",
+    "MPI_Mprobe",
+];
 
 /// What was asked for.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +45,9 @@ pub struct Seen {
     /// The call sites at the beginning and at the end.
     pub before: CallSitesReply,
     pub after: CallSitesReply,
+    /// The wait states at the beginning and at the end.
+    pub waits_before: WaitStatesReply,
+    pub waits_after: WaitStatesReply,
     /// Between the two, in ns.
     pub interval_ns: u64,
 }
@@ -61,32 +84,27 @@ pub struct Explanation {
     /// Where most of the time in MPI is, where call sites are recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub site: Option<Site>,
-}
-
-/// A call site over an interval.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Site {
-    pub function: String,
-    /// As `solve (solver.c:212)`.
-    pub place: String,
-    /// Of the time in calls that ended in the interval.
-    pub share: f64,
-    pub calls: u64,
-    pub bytes: u64,
-    pub ranks: u32,
+    /// Waiting for ranks that come late, where wait states are looked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Waiting>,
 }
 
 /// Explains what was seen.
 pub fn explain(seen: &Seen) -> Explanation {
-    let site = site(&seen.before, &seen.after);
+    let site = sites::site(&seen.before, &seen.after);
     let efficiency = seen.grid.efficiency;
+    let waiting = efficiency.and_then(|of| {
+        let all_ns = seen.interval_ns as f64 * f64::from(of.ranks);
+        let in_mpi_ns = (1.0 - of.parallel_efficiency) * all_ns;
+        waits::waiting(&seen.waits_before, &seen.waits_after, in_mpi_ns)
+    });
     let (limit, sentence) = match (unknown(seen), &efficiency) {
         (Some(why), _) => (Limit::Unknown, why),
         (None, None) => (
             Limit::Unknown,
             "Nothing was recorded in this time; see which analyses are on: invivo analyses".into(),
         ),
-        (None, Some(of)) => judged(seen, of, site.as_ref()),
+        (None, Some(of)) => judged(seen, of, site.as_ref(), waiting.as_ref()),
     };
     Explanation {
         limit,
@@ -97,6 +115,7 @@ pub fn explain(seen: &Seen) -> Explanation {
             .map(|of| of.max_rank),
         efficiency: efficiency.filter(|_| limit != Limit::Unknown),
         site: site.filter(|_| limit != Limit::Unknown),
+        waiting: waiting.filter(|_| limit != Limit::Unknown),
     }
 }
 
@@ -124,7 +143,12 @@ fn unknown(seen: &Seen) -> Option<String> {
         .then(|| "Ranks are held behind MPI_Init; let them go on: invivo resume".into())
 }
 
-fn judged(seen: &Seen, of: &Efficiency, site: Option<&Site>) -> (Limit, String) {
+fn judged(
+    seen: &Seen,
+    of: &Efficiency,
+    site: Option<&Site>,
+    waiting: Option<&Waiting>,
+) -> (Limit, String) {
     let percent = |part: f64| share(part, 1.0);
     let numbers = format!(
         "parallel efficiency {}, load balance {}, communication efficiency {}",
@@ -155,9 +179,12 @@ fn judged(seen: &Seen, of: &Efficiency, site: Option<&Site>) -> (Limit, String) 
     });
     if of.load_balance < of.communication_efficiency {
         let longer = percent(1.0 / of.load_balance - 1.0);
+        // Of a rank that waits itself nothing is said while another one is known to be late.
+        let waits = waiting.filter(|one| one.share >= WAITS && one.causer == Some(of.max_rank));
+        let waits = waits.map_or_else(String::new, |of| format!(", in {}", waits::told(of)));
         let text = format!(
             "Rank {} computes {longer} longer than the mean of {} ranks in the last {last}, and \
-             the others wait ({numbers}){at}",
+             the others wait{waits} ({numbers}){at}",
             of.max_rank, of.ranks
         );
         return (Limit::LoadBalance, text);
@@ -173,32 +200,43 @@ fn judged(seen: &Seen, of: &Efficiency, site: Option<&Site>) -> (Limit, String) 
         );
         return (Limit::Serialisation, text);
     }
+    if let Some(waiting) = waiting.filter(|of| of.share >= WAITS) {
+        // Whoever they wait for computes as long as the others, so that it waits as well.
+        let text = format!(
+            "Ranks wait for each other in turn, for {} of their time in MPI in the last {last}, \
+             though each computes as long as the next: {} ({numbers}){at}",
+            percent(waiting.share),
+            waits::told(waiting)
+        );
+        return (Limit::Serialisation, text);
+    }
+    let known = match waiting {
+        Some(of) => format!("; {} of that is waiting for late ranks", percent(of.share)),
+        None => String::new(),
+    };
     let text = format!(
-        "The ranks are in MPI for {} of the last {last}, all alike: they communicate, or wait for \
-         each other for less than can be told apart ({numbers}){at}",
-        percent(in_mpi)
+        "The ranks communicate: they are in MPI for {} of the last {last}, all alike{known}{} \
+         ({numbers}){at}",
+        percent(in_mpi),
+        unmatched(seen, site)
     );
     (Limit::Communication, text)
 }
 
-/// "61 % of the time in MPI is MPI_Allreduce at solve (solver.c:212): 1,200 calls a second and
-/// rank, of 8 B each".
-fn most(site: &Site, interval_ns: u64) -> String {
-    let mut text = format!(
-        "{} of the time in MPI is {} at {}",
-        share(site.share, 1.0),
-        site.function,
-        site.place
-    );
-    let seconds = interval_ns as f64 * 1e-9;
-    let rate = site.calls as f64 / seconds / f64::from(site.ranks.max(1));
-    if rate >= 1.0 {
-        text.push_str(&format!(", {} calls a second and rank", count(rate as u64)));
-        if site.bytes > 0 && site.calls > 0 {
-            text.push_str(&format!(", {} each", bytes(site.bytes / site.calls)));
+/// What is not known of waits while messages are not matched, and how to know it.
+fn unmatched(seen: &Seen, site: Option<&Site>) -> &'static str {
+    let of_messages = |site: &Site| {
+        let begins = |name: &&str| site.function.starts_with(name);
+        OF_MESSAGES.iter().any(begins)
+    };
+    let messages = seen.waits_after.messages.as_ref();
+    match messages.is_some_and(|of| of.on == 0) && site.is_some_and(of_messages) {
+        true => {
+            "; whether they wait for each other's messages is told after invivo analyses on \
+                 messages"
         }
+        false => "",
     }
-    text
 }
 
 /// Over the columns, the mean load balance, and the mean part for which the rank that computes
@@ -213,45 +251,6 @@ fn moments(grid: &GridReply) -> Option<(f64, f64)> {
             mean(|of| of.load_balance),
             mean(|of| of.communication_efficiency),
         )
-    })
-}
-
-/// The call site with the most time between two answers.
-fn site(before: &CallSitesReply, after: &CallSitesReply) -> Option<Site> {
-    let is_off = |reply: &CallSitesReply| {
-        let analysis = reply.analysis.as_ref();
-        analysis.is_some_and(|analysis| analysis.on == 0)
-    };
-    if is_off(after) {
-        return None;
-    }
-    let same = |a: &CallSiteRow, b: &CallSiteRow| {
-        let function = |row: &CallSiteRow| row.calls.as_ref().map(|calls| calls.function.clone());
-        (&a.kind, &a.file, a.offset, &a.build_id) == (&b.kind, &b.file, b.offset, &b.build_id)
-            && function(a) == function(b)
-    };
-    let times = after.rows.iter().filter_map(|row| {
-        let now = row.calls.as_ref()?;
-        let then = before.rows.iter().find(|other| same(row, other));
-        let then = then.and_then(|row| row.calls.as_ref());
-        let then = then.map_or((0, 0, 0), |calls| {
-            (calls.time_ns, calls.calls, calls.bytes_out + calls.bytes_in)
-        });
-        let time = now.time_ns.saturating_sub(then.0);
-        let calls = now.calls.saturating_sub(then.1);
-        let bytes = (now.bytes_out + now.bytes_in).saturating_sub(then.2);
-        Some((row, now, time, calls, bytes))
-    });
-    let times: Vec<_> = times.collect();
-    let all: u64 = times.iter().map(|(_, _, time, ..)| time).sum();
-    let (row, now, time, calls, bytes) = times.into_iter().max_by_key(|(_, _, time, ..)| *time)?;
-    (time > 0).then(|| Site {
-        function: now.function.clone(),
-        place: place(row),
-        share: time as f64 / all as f64,
-        calls,
-        bytes,
-        ranks: row.ranks,
     })
 }
 

@@ -34,6 +34,8 @@ const TIMES: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(500)..=Duration::from_secs(600);
 /// As fine as the grid goes.
 const COLUMNS: u32 = 256;
+/// As many as are told.
+const RANKS_MAX: u32 = 1024;
 
 /// Looks, and says it.
 ///
@@ -49,12 +51,18 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         let request = v1::CallSitesRequest::default();
         patiently(&job, async || client.clone().call_sites(request).await).await
     };
-    let before = sites().await?;
+    let waits = async || {
+        let request = v1::WaitStatesRequest {
+            ranks_max: RANKS_MAX,
+        };
+        patiently(&job, async || client.clone().wait_states(request).await).await
+    };
+    let (before, waits_before) = (sites().await?, waits().await?);
     let begun = Instant::now();
     let progress = Progress::show("looking at the job", Some(time));
     tokio::time::sleep(time).await;
     progress.end().await;
-    let after = sites().await?;
+    let (after, waits_after) = (sites().await?, waits().await?);
     let interval_ns = u64::try_from(begun.elapsed().as_nanos())?;
     let request = v1::GridRequest {
         metric: "compute".into(),
@@ -73,6 +81,8 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         grid,
         before,
         after,
+        waits_before,
+        waits_after,
         interval_ns,
     };
     let told = explain(&seen);

@@ -2,7 +2,8 @@
 
 use super::*;
 use invivo_grpc::v1::{
-    CodeFunction, ColumnEfficiency, Coverage, FunctionRow, RankCounts, RecordingStatus,
+    AnalysisStatus, CallSiteRow, CodeFunction, ColumnEfficiency, Coverage, FunctionRow, RankCounts,
+    RankWaits, RecordingStatus, WaitStateRow,
 };
 
 fn efficiency(load_balance: f64, communication_efficiency: f64) -> Efficiency {
@@ -76,7 +77,101 @@ fn seen(whole: Efficiency, moment: Efficiency) -> Seen {
         before: sites([1_000, 5_000_000_000], 100),
         after: sites([3_000_001_000, 6_000_000_000], 12_100),
         interval_ns: 3_000_000_000,
+        ..Seen::default()
     }
+}
+
+/// Waits in two kinds of collectives, and a completion, which is none; ranks 3 and 1 caused them.
+fn waits(time_ns: [u64; 2], caused_ns: [u64; 2]) -> WaitStatesReply {
+    let row = |wait_state: &str, function: &str, time_ns| WaitStateRow {
+        wait_state: wait_state.into(),
+        function: function.into(),
+        time_ns,
+        ..WaitStateRow::default()
+    };
+    let rank = |rank, caused_ns| RankWaits {
+        rank,
+        caused_ns,
+        ..RankWaits::default()
+    };
+    WaitStatesReply {
+        rows: vec![
+            row("N x N Completion", "MPI_Allreduce", 50 * time_ns[0]),
+            row("Late Broadcast", "MPI_Bcast", time_ns[1]),
+            row("Wait at N x N", "MPI_Allreduce", time_ns[0]),
+        ],
+        ranks: vec![rank(3, caused_ns[0]), rank(1, caused_ns[1])],
+        ranks_total: 2,
+        messages: Some(AnalysisStatus::default()),
+        ..WaitStatesReply::default()
+    }
+}
+
+/// What was waited in the interval, in seconds: of the ranks' 12 s.
+fn waited(seen: Seen, time_s: [u64; 2], caused_s: [u64; 2]) -> Seen {
+    let after = |s: u64| (s + 7) * 1_000_000_000;
+    Seen {
+        waits_before: waits([after(0); 2], [after(0); 2]),
+        waits_after: waits(time_s.map(after), caused_s.map(after)),
+        ..seen
+    }
+}
+
+#[test]
+fn waiting_has_a_name_a_function_and_a_rank() {
+    // Half of the time in MPI, which is 6.6 s.
+    let uneven = || seen(efficiency(0.5, 0.9), efficiency(0.5, 0.9));
+    let late = explain(&waited(uneven(), [4, 1], [4, 1]));
+    assert_eq!((late.limit, late.rank), (Limit::LoadBalance, Some(3)));
+    let waiting = late.waiting.expect("waits");
+    assert_eq!((waiting.causer, waiting.causer_share), (Some(3), 0.8));
+    assert_eq!(waiting.wait_state, "Wait at N x N");
+    assert!((waiting.share - 5.0 / 6.6).abs() < 1e-9, "{waiting:?}");
+    // The rank that computes longest is not the one that is waited for.
+    let other = explain(&waited(uneven(), [4, 1], [1, 4]));
+    assert!(!other.sentence.contains("rank 1"), "{}", other.sentence);
+
+    let even = || seen(efficiency(0.99, 0.4), efficiency(0.97, 0.4));
+    let turns = explain(&waited(even(), [4, 1], [2, 3]));
+    assert_eq!((turns.limit, turns.rank), (Limit::Serialisation, None));
+    let little = explain(&waited(even(), [1, 0], [1, 0]));
+    assert_eq!(little.limit, Limit::Communication);
+    let sentences = [late.sentence, turns.sentence, little.sentence];
+    insta::assert_snapshot!(sentences.join("\n"));
+}
+
+#[test]
+fn unmatched_messages_are_mentioned_where_they_matter() {
+    let mut seen = waited(
+        seen(efficiency(0.99, 0.4), efficiency(0.97, 0.4)),
+        [0, 0],
+        [0, 0],
+    );
+    assert!(!explain(&seen).sentence.contains("analyses on messages"));
+    for row in &mut seen.after.rows {
+        row.calls.as_mut().expect("calls").function = "MPI_Waitall".into();
+    }
+    assert!(explain(&seen).sentence.contains("analyses on messages"));
+    seen.waits_after.messages = Some(AnalysisStatus {
+        on: 1,
+        ..AnalysisStatus::default()
+    });
+    assert!(!explain(&seen).sentence.contains("analyses on messages"));
+}
+
+#[test]
+fn ranks_without_a_first_answer_cause_nothing() {
+    let mut seen = waited(
+        seen(efficiency(0.5, 0.9), efficiency(0.5, 0.9)),
+        [4, 1],
+        [2, 1],
+    );
+    seen.waits_before.ranks.remove(0);
+    let causer = |seen: &Seen| explain(seen).waiting.and_then(|of| of.causer);
+    assert_eq!(causer(&seen), Some(1));
+    // Where the first answer had all, it had caused nothing yet.
+    seen.waits_before.ranks_total = 1;
+    assert_eq!(causer(&seen), Some(3));
 }
 
 #[test]
