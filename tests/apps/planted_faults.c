@@ -1,0 +1,237 @@
+/* Programs with a known fault, one after the other: the kind whose file LOG_DIR/KIND was made last
+ * in the order below is run, until LOG_DIR/stop appears. LOG_DIR/running.KIND says that it runs.
+ *
+ * Work is sleep outside of MPI, so that ranks do not compete for processors. `at KIND` marks the
+ * line with most of the time in MPI. */
+#include "flag_file.h"
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { LARGE = 1 << 20 };
+
+static int rank, size, value, sum, all[64];
+static char block[LARGE];
+static MPI_Comm half;
+
+static void work(double ms)
+{
+    const struct timespec length = {0, (long)(ms * 1e6)};
+    nanosleep(&length, NULL);
+}
+
+/* One rank works longer than the others. */
+static void work_unless(int late, double late_ms, double ms)
+{
+    work(rank == late ? late_ms : ms);
+}
+
+static void balanced(int round)
+{
+    (void)round;
+    work(10);
+    MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void halo(int round)
+{
+    int left = (rank + size - 1) % size, right = (rank + 1) % size;
+    work(10);
+    MPI_Sendrecv(&round, 1, MPI_INT, right, 0, &value, 1, MPI_INT, left, 0, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+}
+
+static void imbalance(int round)
+{
+    (void)round;
+    work_unless(2, 9, 3);
+    MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); /* at imbalance */
+}
+
+static void stall(int round)
+{
+    work_unless(1, round % 3 ? 2 : 40, 2);
+    MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); /* at stall */
+}
+
+static void serial_section(int round)
+{
+    (void)round;
+    if (rank == 0)
+        work(8);
+    MPI_Barrier(MPI_COMM_WORLD); /* at serial_section */
+    work(2);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void late_root(int round)
+{
+    (void)round;
+    work_unless(3, 8, 1);
+    MPI_Bcast(&value, 1, MPI_INT, 3, MPI_COMM_WORLD); /* at late_root */
+}
+
+static void late_sender(int round)
+{
+    work_unless(1, 8, 1);
+    for (int to = 0; rank == 1 && to < size; to++)
+        if (to != 1)
+            MPI_Send(&round, 1, MPI_INT, to, 0, MPI_COMM_WORLD);
+    if (rank != 1)
+        MPI_Recv(&value, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* at late_sender */
+}
+
+static void late_neighbour(int round)
+{
+    int left = (rank + size - 1) % size, right = (rank + 1) % size;
+    MPI_Request requests[2];
+    work_unless(2, 8, 1);
+    MPI_Irecv(&value, 1, MPI_INT, left, 0, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(&round, 1, MPI_INT, right, 0, MPI_COMM_WORLD, &requests[1]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE); /* at late_neighbour */
+}
+
+static void late_in_half(int round)
+{
+    (void)round;
+    work_unless(3, 12, 2);
+    MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, half);
+    MPI_Barrier(MPI_COMM_WORLD); /* at late_in_half */
+}
+
+static void late_to_alltoall(int round)
+{
+    (void)round;
+    work_unless(1, 8, 2);
+    MPI_Alltoall(all, 1, MPI_INT, all + 32, 1, MPI_INT, MPI_COMM_WORLD); /* at late_to_alltoall */
+}
+
+static void late_to_reduce(int round)
+{
+    (void)round;
+    work_unless(3, 8, 2);
+    MPI_Reduce(&value, &sum, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD); /* at late_to_reduce */
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Rank 0 has some work for each message of the others. */
+static void busy_master(int round)
+{
+    for (int from = 1; rank == 0 && from < size; from++) {
+        MPI_Status status;
+        MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &status);
+        work(2);
+        MPI_Send(&value, 1, MPI_INT, status.MPI_SOURCE, 1, MPI_COMM_WORLD);
+    }
+    if (rank != 0) {
+        work(0.5);
+        MPI_Send(&round, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+        MPI_Recv(&value, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* at busy_master */
+    }
+}
+
+static void short_turns(int round)
+{
+    (void)round;
+    for (int turn = 0; turn < size; turn++) {
+        if (rank == turn)
+            work(2);
+        MPI_Barrier(MPI_COMM_WORLD); /* at short_turns */
+    }
+}
+
+static void long_turns(int round)
+{
+    (void)round;
+    for (int turn = 0; turn < size; turn++) {
+        if (rank == turn)
+            work(60);
+        MPI_Barrier(MPI_COMM_WORLD); /* at long_turns */
+    }
+}
+
+static void moving(int round)
+{
+    work_unless(round % size, 6, 1);
+    MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); /* at moving */
+}
+
+static void contention(int round)
+{
+    (void)round;
+    for (int from = 1; rank == 0 && from < size; from++)
+        MPI_Recv(block, LARGE, MPI_BYTE, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (rank != 0)
+        MPI_Ssend(block, LARGE, MPI_BYTE, 0, 0, MPI_COMM_WORLD); /* at contention */
+}
+
+static const struct {
+    const char *name;
+    void (*round)(int);
+    int rounds;
+} kinds[] = {
+    {"balanced", balanced, 5},
+    {"halo", halo, 5},
+    {"imbalance", imbalance, 6},
+    {"stall", stall, 6},
+    {"serial_section", serial_section, 5},
+    {"late_root", late_root, 6},
+    {"late_sender", late_sender, 6},
+    {"late_neighbour", late_neighbour, 6},
+    {"late_in_half", late_in_half, 5},
+    {"late_to_alltoall", late_to_alltoall, 6},
+    {"late_to_reduce", late_to_reduce, 6},
+    {"busy_master", busy_master, 5},
+    {"short_turns", short_turns, 5},
+    {"long_turns", long_turns, 1},
+    {"moving", moving, 12},
+    {"contention", contention, 20},
+};
+enum { KINDS = sizeof kinds / sizeof kinds[0], STOP = KINDS };
+
+/* The kind to run. */
+static int wanted(void)
+{
+    if (flag_is_set("stop"))
+        return STOP;
+    for (int kind = KINDS - 1; kind > 0; kind--)
+        if (flag_is_set(kinds[kind].name))
+            return kind;
+    return 0;
+}
+
+static void say(int kind)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/running.%s", getenv("LOG_DIR"), kinds[kind].name);
+    FILE *file = fopen(path, "w");
+    if (!file || fclose(file))
+        exit(70);
+}
+
+int main(int argc, char **argv)
+{
+    int kind = -1, mine, next;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+    for (;;) {
+        mine = rank == 0 ? wanted() : 0;
+        /* All come together here, so that no kind hands its waits on to the next. */
+        MPI_Allreduce(&mine, &next, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        if (next == STOP)
+            break;
+        if (next != kind && rank == 0)
+            say(next);
+        kind = next;
+        for (int round = 0; round < kinds[kind].rounds; round++)
+            kinds[kind].round(round);
+    }
+    MPI_Comm_free(&half);
+    printf("rank %d: done\n", rank);
+    MPI_Finalize();
+    return 0;
+}
