@@ -13,6 +13,7 @@ pub mod client;
 pub mod commands;
 mod help;
 pub mod job;
+mod look;
 mod saved;
 pub mod session;
 pub mod ssh;

@@ -136,6 +136,13 @@ fn unknown(seen: &Seen) -> Option<String> {
     if recording.on == 0 && recording.off > 0 {
         return Some("Recording is off; switch it on: invivo record on".into());
     }
+    let forgotten = |reply: &WaitStatesReply| {
+        let ledger = reply.coverage.as_ref().and_then(|coverage| coverage.ledger);
+        ledger.map_or(0, |ledger| ledger.reset)
+    };
+    if forgotten(&seen.waits_before) != forgotten(&seen.waits_after) {
+        return Some("Everything so far was forgotten in this time; ask again".into());
+    }
     if seen.status.pause.is_some() || counts.paused > 0 {
         return Some("The application is paused; let it go on: invivo resume".into());
     }

@@ -4,11 +4,11 @@ use super::progress::Progress;
 use super::target::Target;
 use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
+use crate::look;
 use invivo_config::{Time, Value};
-use invivo_grpc::v1;
 use invivo_report::coverage;
-use invivo_report::explain::{Seen, explain};
-use std::time::{Duration, Instant};
+use invivo_report::explain::explain;
+use std::time::Duration;
 
 /// Options of `invivo explain`.
 #[derive(Clone, Debug, clap::Args)]
@@ -32,11 +32,6 @@ pub struct Args {
 /// The shortest and the longest look: with less there are too few columns to see ranks take turns.
 const TIMES: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(500)..=Duration::from_secs(600);
-/// As fine as the grid goes.
-const COLUMNS: u32 = 256;
-/// As many as are told.
-const RANKS_MAX: u32 = 1024;
-
 /// Looks, and says it.
 ///
 /// # Errors
@@ -47,44 +42,16 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         anyhow::bail!("--for takes 500ms to 10m; give a time in between, as --for 10s");
     }
     let (job, client) = args.target.client(Scope::View)?;
-    let sites = async || {
-        let request = v1::CallSitesRequest::default();
-        patiently(&job, async || client.clone().call_sites(request).await).await
-    };
-    let waits = async || {
-        let request = v1::WaitStatesRequest {
-            ranks_max: RANKS_MAX,
-        };
-        patiently(&job, async || client.clone().wait_states(request).await).await
-    };
-    let (before, waits_before) = (sites().await?, waits().await?);
-    let begun = Instant::now();
+    let moment = async || patiently(&job, async || look::moment(client.clone()).await).await;
+    let first = moment().await?;
     let progress = Progress::show("looking at the job", Some(time));
     tokio::time::sleep(time).await;
     progress.end().await;
-    let (after, waits_after) = (sites().await?, waits().await?);
-    let interval_ns = u64::try_from(begun.elapsed().as_nanos())?;
-    let request = v1::GridRequest {
-        metric: "compute".into(),
-        last_ns: interval_ns,
-        columns_max: COLUMNS,
-        rows_max: 1,
-        ..v1::GridRequest::default()
-    };
-    let grid = patiently(&job, async || client.clone().grid(request.clone()).await).await?;
-    let status = patiently(&job, async || {
-        client.clone().status(v1::StatusRequest {}).await
-    })
-    .await?;
-    let seen = Seen {
-        status: status.status.unwrap_or_default(),
-        grid,
-        before,
-        after,
-        waits_before,
-        waits_after,
-        interval_ns,
-    };
+    let second = moment().await?;
+    let seen = patiently(&job, async || {
+        look::seen(client.clone(), &first, &second).await
+    });
+    let seen = seen.await?;
     let told = explain(&seen);
     if args.target.json {
         print_json(&told)?;

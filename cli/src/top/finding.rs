@@ -5,6 +5,7 @@ use invivo_grpc::convert::state_name;
 use invivo_grpc::v1::{
     AnalysisStatus, Coverage, FunctionRow, JobStatus, RankState, RankStatus, Snapshot,
 };
+use invivo_report::explain::Limit;
 use invivo_report::functions::{mpi_ns_until_now, observed_mpi_ns};
 use invivo_report::recording::span_ns;
 use invivo_report::units::{count, counted, duration, share};
@@ -49,6 +50,7 @@ pub fn finding(picture: &Picture) -> (String, Weight) {
         .or_else(|| without_functions(picture, &status).map(notable))
         .or_else(|| standstill(&status).map(notable))
         .or_else(|| stuck(picture, &status, &coverage))
+        .or_else(|| explained(picture))
         .or_else(|| imbalance(&status).map(notable))
         .unwrap_or_else(|| (time_in_mpi(snapshot, &status, &coverage), Weight::Fine))
 }
@@ -151,6 +153,18 @@ fn stuck(picture: &Picture, status: &JobStatus, coverage: &Coverage) -> Option<(
     Some((text, Weight::Notable))
 }
 
+/// What limits the job, by its last seconds. Nothing where that is not known.
+fn explained(picture: &Picture) -> Option<(String, Weight)> {
+    let told = picture.explained.as_ref()?;
+    let weight = match told.limit {
+        Limit::Unknown => return None,
+        Limit::None | Limit::Communication => Weight::Fine,
+        Limit::LoadBalance | Limit::Serialisation => Weight::Notable,
+        Limit::Standstill => Weight::Trouble,
+    };
+    Some((format!("{}.", told.sentence), weight))
+}
+
 /// The rank that waits least is the one that the others wait for.
 fn imbalance(status: &JobStatus) -> Option<String> {
     let span_ns = span_ns(status);
@@ -211,6 +225,7 @@ mod tests {
     use crate::top::model::Event;
     use crate::top::samples;
     use invivo_grpc::v1::{DroppedByShim, PauseStatus, RankCounts, RecordingStatus};
+    use invivo_report::explain::Explanation;
 
     fn of(change: impl Fn(&mut Coverage, &mut JobStatus)) -> (String, Weight) {
         let mut snapshot = samples::snapshot(2);
@@ -281,6 +296,26 @@ mod tests {
             silent.0,
             "1 tool process does not answer: 2 of 4 ranks report."
         );
+    }
+
+    #[test]
+    fn the_last_seconds_say_more_than_the_whole() {
+        let told = |limit| Explanation {
+            limit,
+            sentence: "Ranks compute in turn".into(),
+            interval_ns: 10,
+            efficiency: None,
+            rank: None,
+            site: None,
+            waiting: None,
+        };
+        let mut picture = samples::model(&[Event::Snapshot(Box::new(samples::snapshot(1)))]).live;
+        let before = finding(&picture);
+        picture.explained = Some(told(Limit::Serialisation));
+        let sentence = "Ranks compute in turn.".to_owned();
+        assert_eq!(finding(&picture), (sentence, Weight::Notable));
+        picture.explained = Some(told(Limit::Unknown));
+        assert_eq!(finding(&picture), before);
     }
 
     #[test]

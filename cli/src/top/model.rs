@@ -9,6 +9,7 @@ use invivo_grpc::v1::{CommandReply, GridReply, HelloReply, MatrixReply, RankCoun
 use invivo_proto::control::analyses::{Analysis, AnalysisSet};
 use invivo_proto::control::order::Order;
 use invivo_report::analyses;
+use invivo_report::explain::Explanation;
 use std::time::Duration;
 
 /// How long the outcome of a command is shown in the last line.
@@ -108,6 +109,8 @@ pub struct Picture {
     pub matrix: Option<MatrixReply>,
     /// The newest picture of the ranks over time.
     pub grid: Option<GridReply>,
+    /// What limits the job, by its last seconds.
+    pub explained: Option<Explanation>,
 }
 
 impl Picture {
@@ -131,6 +134,8 @@ pub enum Event {
     Matrix(MatrixReply),
     /// The ranks over time came.
     Grid(GridReply),
+    /// What limits the job, as far as that is known now.
+    Explained(Option<Box<Explanation>>),
     /// No snapshots come any more, for this reason.
     Lost(String),
     /// The measurement is over.
@@ -268,6 +273,7 @@ impl Model {
             Event::Snapshot(snapshot) => self.take(*snapshot),
             Event::Matrix(matrix) => self.live.matrix = Some(matrix),
             Event::Grid(grid) => self.live.grid = Some(grid),
+            Event::Explained(told) => self.live.explained = told.map(|told| *told),
             Event::Lost(why) => {
                 // Repeated failures are one outage: its beginning stays.
                 let since = match self.connection {

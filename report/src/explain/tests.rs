@@ -220,6 +220,10 @@ fn what_is_not_recorded_is_not_explained() {
     let mut paused = uneven();
     paused.status.ranks.as_mut().expect("ranks").paused = 4;
     unknown(&paused, "invivo resume");
+    let mut reset = uneven();
+    let ledger = reset.waits_after.coverage.get_or_insert_default();
+    ledger.ledger.get_or_insert_default().reset = 1;
+    unknown(&reset, "ask again");
     let mut nothing = uneven();
     nothing.grid.efficiency = None;
     unknown(&nothing, "invivo analyses");

@@ -22,6 +22,21 @@ const STATES: u16 = 7;
 /// Lines of the rates beside a title at least.
 const RATES_MIN: u16 = 4;
 
+/// Lines for the sentence, as far as the others can spare them.
+fn finding_lines(text: &str, area: Rect) -> u16 {
+    let width = usize::from(area.width.saturating_sub(1));
+    let (mut lines, mut column) = (1, 0);
+    for word in text.split(' ').map(|word| word.chars().count()) {
+        if column > 0 && column + 1 + word > width {
+            (lines, column) = (lines + 1, word);
+        } else {
+            column += word + usize::from(column > 0);
+        }
+    }
+    let room = area.height.saturating_sub(1 + RATES_MIN + STATES);
+    lines.min(room).max(FINDING)
+}
+
 /// Draws the page.
 pub fn draw(picture: &Picture, look: Look, area: Rect, buffer: &mut Buffer) {
     let status = picture
@@ -29,17 +44,20 @@ pub fn draw(picture: &Picture, look: Look, area: Rect, buffer: &mut Buffer) {
         .as_ref()
         .and_then(|snapshot| snapshot.status.as_ref());
     let notes = status.map_or(&[][..], |status| &status.notes);
-    let room_for_notes = area.height.saturating_sub(FINDING + 1 + RATES_MIN + STATES);
+    let (text, weight) = finding(picture);
+    let finding_lines = finding_lines(&text, area);
+    let room_for_notes = area
+        .height
+        .saturating_sub(finding_lines + 1 + RATES_MIN + STATES);
     // Notes are last in the layout: the curves keep their least height.
     let notes_lines = (notes.len() as u16).min(room_for_notes);
     let [sentence, rates, below, noted] = Layout::vertical([
-        Constraint::Length(FINDING),
+        Constraint::Length(finding_lines),
         Constraint::Min(RATES_MIN),
         Constraint::Length(STATES),
         Constraint::Length(notes_lines),
     ])
     .areas(area);
-    let (text, weight) = finding(picture);
     let style = match weight {
         Weight::Fine => look.good(),
         Weight::Notable => look.warning(),
