@@ -68,5 +68,6 @@ pub async fn seen(
         waits_before: first.waits.clone(),
         waits_after: second.waits.clone(),
         interval_ns,
+        whole: false,
     }))
 }

@@ -11,7 +11,6 @@ pub mod messages;
 pub mod records;
 pub mod since_start;
 pub mod stacks;
-pub mod wait_states;
 
 #[cfg(test)]
 mod tests {

@@ -3,6 +3,7 @@
 
 use crate::analyses;
 use crate::efficiency::{self, RankTime};
+use crate::explain::{Explanation, Run, explain_run};
 use crate::recording;
 use crate::rows::{
     EndedRow, FaultRow, MatrixRows, Row, Start, ToolEndedRow, WaitingRow, ns, seconds,
@@ -12,6 +13,7 @@ use invivo_grpc::convert;
 use invivo_grpc::v1;
 use invivo_proto::control::analyses::Analysis;
 use invivo_proto::control::link::Final;
+use invivo_proto::control::wait_states::WaitStates;
 use serde::{Deserialize, Serialize};
 
 /// A report. Fields are only ever added: what a report of an older version lacks has its default.
@@ -26,6 +28,9 @@ pub struct Report {
     /// Of all ranks over the recorded time, where all of that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub efficiency: Option<v1::Efficiency>,
+    /// What limited the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<Explanation>,
     /// By rank and function.
     #[serde(default)]
     pub functions: Vec<Row>,
@@ -36,6 +41,9 @@ pub struct Report {
     pub totals: Vec<Row>,
     #[serde(default)]
     pub matrix: MatrixRows,
+    /// Who waited for whom, where that was looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_states: Option<v1::WaitStatesReply>,
     #[serde(default)]
     pub ended: Vec<EndedRow>,
     /// Ranks that ended like these, for which there is no room: the last ones.
@@ -74,6 +82,20 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+/// Nothing where no call of a collective was looked at.
+fn wait_states(waits: &WaitStates) -> Option<v1::WaitStatesReply> {
+    let told = convert::wait_states::reply(waits, v1::Coverage::default());
+    let is_looked_for = *waits
+        != WaitStates {
+            ranks_max: waits.ranks_max,
+            ..Default::default()
+        };
+    is_looked_for.then_some(v1::WaitStatesReply {
+        coverage: None,
+        ..told
+    })
+}
+
 impl Report {
     /// Of a job's result, and what its end was like.
     pub fn of(result: &Final, saved: &EndContext) -> Report {
@@ -99,6 +121,8 @@ impl Report {
             observed_seconds: seconds(result.status.observed_ns as f64),
             coverage: (&result.coverage).into(),
             efficiency: None,
+            explanation: None,
+            wait_states: wait_states(&result.waits),
             functions_left_out: result
                 .functions
                 .rank_rows_total
@@ -120,6 +144,7 @@ impl Report {
             notes: status.notes,
         };
         report.efficiency = report.efficiency_of_ranks();
+        report.explanation = report.explained();
         report
     }
 
@@ -142,6 +167,17 @@ impl Report {
             !self.ended.is_empty() || self.shut_down || self.tool_process_ended.is_some();
         let times = self.rank_times().filter(|_| !is_cut_short)?;
         efficiency::of(&times, recording::span_ns(&self.status()))
+    }
+
+    /// What limited the run; nothing where its efficiency is not known.
+    pub(crate) fn explained(&self) -> Option<Explanation> {
+        explain_run(Run {
+            coverage: self.coverage.clone(),
+            efficiency: self.efficiency?,
+            waits: self.wait_states.clone().unwrap_or_default(),
+            functions: Report::function_rows(&self.totals),
+            recorded_ns: recording::span_ns(&self.status()),
+        })
     }
 
     /// How long the job was observed.

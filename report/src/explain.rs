@@ -6,12 +6,14 @@
 //! interval), or communicate. Wait states say how much of it is waiting for a rank that comes late,
 //! and for which; call sites where in the program the time in MPI is.
 
+mod run;
 mod sites;
 mod waits;
 
 use crate::units::{duration, share};
 use invivo_grpc::v1::{CallSitesReply, Efficiency, GridReply, JobStatus, WaitStatesReply};
-use serde::Serialize;
+pub use run::{Run, explain_run};
+use serde::{Deserialize, Serialize};
 pub use sites::Site;
 use sites::most;
 pub use waits::Waiting;
@@ -50,10 +52,12 @@ pub struct Seen {
     pub waits_after: WaitStatesReply,
     /// Between the two, in ns.
     pub interval_ns: u64,
+    /// It is a whole run, which is over; there are no columns then.
+    pub whole: bool,
 }
 
 /// Which kind of limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
     /// The job computes.
@@ -71,7 +75,7 @@ pub enum Limit {
 }
 
 /// The sentence, and what it is made of.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Explanation {
     pub limit: Limit,
     pub sentence: String,
@@ -90,8 +94,12 @@ pub struct Explanation {
 }
 
 /// Explains what was seen.
-pub fn explain(seen: &Seen) -> Explanation {
-    let site = sites::site(&seen.before, &seen.after);
+pub fn explain_seen(seen: &Seen) -> Explanation {
+    explain(seen, sites::site(&seen.before, &seen.after))
+}
+
+/// Explains it, with the call site that has most of the time in MPI.
+fn explain(seen: &Seen, site: Option<Site>) -> Explanation {
     let efficiency = seen.grid.efficiency;
     let waiting = efficiency.and_then(|of| {
         let all_ns = seen.interval_ns as f64 * f64::from(of.ranks);
@@ -163,10 +171,14 @@ fn judged(
         percent(of.load_balance),
         percent(of.communication_efficiency)
     );
-    let last = duration(seen.interval_ns);
+    let time = duration(seen.interval_ns);
+    let when = match seen.whole {
+        true => format!("over the run of {time}"),
+        false => format!("in the last {time}"),
+    };
     if of.parallel_efficiency >= GOOD {
         let text = format!(
-            "Nothing limits it: in the last {last} the ranks computed for {} of the time \
+            "Nothing limits it: {when} the ranks computed for {} of the time \
              ({numbers})",
             percent(of.parallel_efficiency)
         );
@@ -174,9 +186,10 @@ fn judged(
     }
     let in_mpi = 1.0 - of.parallel_efficiency;
     let counts = seen.status.ranks.unwrap_or_default();
-    if site.is_none_or(|site| site.calls == 0) && in_mpi > GOOD && counts.computing == 0 {
+    let none_ended = !seen.whole && site.is_none_or(|site| site.calls == 0);
+    if none_ended && in_mpi > GOOD && counts.computing == 0 {
         let text = format!(
-            "No MPI call has ended in the last {last}, and no rank computes; see who waits for \
+            "No MPI call has ended {when}, and no rank computes; see who waits for \
              whom: invivo hang"
         );
         return (Limit::Standstill, text);
@@ -190,7 +203,7 @@ fn judged(
         let waits = waiting.filter(|one| one.share >= WAITS && one.causer == Some(of.max_rank));
         let waits = waits.map_or_else(String::new, |of| format!(", in {}", waits::told(of)));
         let text = format!(
-            "Rank {} computes {longer} longer than the mean of {} ranks in the last {last}, and \
+            "Rank {} computes {longer} longer than the mean of {} ranks {when}, and \
              the others wait{waits} ({numbers}){at}",
             of.max_rank, of.ranks
         );
@@ -201,7 +214,7 @@ fn judged(
     if moments.is_some_and(|(balance, busiest)| balance < GOOD && busiest >= GOOD) {
         let at_once = of.parallel_efficiency * f64::from(of.ranks);
         let text = format!(
-            "Ranks compute in turn: {at_once:.1} of {} at a time in the last {last}, and the \
+            "Ranks compute in turn: {at_once:.1} of {} at a time {when}, and the \
              others wait, though each computes as long as the next ({numbers}){at}",
             of.ranks
         );
@@ -210,7 +223,7 @@ fn judged(
     if let Some(waiting) = waiting.filter(|of| of.share >= WAITS) {
         // Whoever they wait for computes as long as the others, so that it waits as well.
         let text = format!(
-            "Ranks wait for each other in turn, for {} of their time in MPI in the last {last}, \
+            "Ranks wait for each other in turn, for {} of their time in MPI {when}, \
              though each computes as long as the next: {} ({numbers}){at}",
             percent(waiting.share),
             waits::told(waiting)
@@ -222,7 +235,7 @@ fn judged(
         None => String::new(),
     };
     let text = format!(
-        "The ranks communicate: they are in MPI for {} of the last {last}, all alike{known}{} \
+        "The ranks communicate: they are in MPI for {} of their time {when}, all alike{known}{} \
          ({numbers}){at}",
         percent(in_mpi),
         unmatched(seen, site)

@@ -18,7 +18,8 @@ mod tests;
 
 use crate::contents::Report;
 use crate::text::{RANK_ROWS, summary};
-use crate::{analyses, coverage, functions, left_out};
+use crate::{analyses, coverage, functions, left_out, wait_states};
+use invivo_grpc::v1::WaitStateRow;
 use invivo_proto::control::analyses::Analysis;
 use markup::Html;
 
@@ -34,6 +35,7 @@ pub fn html(report: &Report) -> String {
     ranks::efficiencies(&mut page, report);
     ranks::times(&mut page, report);
     function_tables(&mut page, report);
+    waits(&mut page, report);
     matrix(&mut page, report);
     facts::completeness(&mut page, report);
     page.markup("</main>\n</body>\n</html>\n");
@@ -93,6 +95,22 @@ fn function_tables(page: &mut Html, report: &Report) {
     let left_out = report.functions_left_out;
     let more = left_out::rank_rows(by_rank.len(), left_out, RANK_ROWS);
     tables::sentences(page, &more);
+    page.markup("</section>\n");
+}
+
+fn waits(page: &mut Html, report: &Report) {
+    let Some(of) = report.wait_states.as_ref().filter(|of| !of.rows.is_empty()) else {
+        return;
+    };
+    page.markup("<section><h2>Wait states</h2>\n");
+    if let Some(worst) = wait_states::worst(of) {
+        page.element("<p>", &worst, "</p>\n");
+    }
+    let all: u64 = of.rows.iter().map(|row| row.time_ns).sum();
+    let part = |row: &WaitStateRow| row.time_ns as f64 / all.max(1) as f64;
+    let parts: Vec<f64> = of.rows.iter().map(part).collect();
+    tables::table(page, &wait_states::by_state(&of.rows), &parts);
+    tables::table(page, &wait_states::by_rank(of), &[]);
     page.markup("</section>\n");
 }
 

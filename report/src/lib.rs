@@ -41,6 +41,7 @@ mod text;
 pub mod timeline;
 pub mod timeline_pages;
 pub mod units;
+pub mod wait_states;
 
 pub use contents::Report;
 pub use html::html;

@@ -98,6 +98,7 @@ fn sample() -> Final {
         ended: Vec::new(),
         ended_left_out: 0,
         hang: Box::default(),
+        waits: Box::default(),
         shut_down: false,
     }
 }
@@ -122,7 +123,8 @@ fn the_page_has_everything_once() {
     let by_rank = page.split("by rank").nth(1).expect("section");
     let (worse, better) = (by_rank.find("   1  "), by_rank.find("   0  "));
     assert!(worse.expect("rank 1") < better.expect("rank 0"));
-    assert_eq!(page.matches(name).count(), 3);
+    // In the sentence at the top, and in two tables.
+    assert_eq!(page.matches(name).count(), 4);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::contents::Report;
 use crate::units::{counted, duration, share};
 use crate::{
     analyses, coverage, death, efficiency, fault, functions, left_out, matrix, recording, status,
-    terminal,
+    terminal, wait_states,
 };
 use invivo_grpc::v1;
 use invivo_proto::control::analyses::Analysis;
@@ -35,6 +35,9 @@ pub fn text(report: &Report) -> String {
     for line in ends(report) {
         page.push_str(&format!("{line}\n"));
     }
+    if let Some(told) = &report.explanation {
+        page.push_str(&format!("{}.\n", told.sentence));
+    }
     page.push_str(&fault::paths(&report.ended));
     for line in last_seconds(report) {
         page.push_str(&format!("{line}\n"));
@@ -61,6 +64,9 @@ pub fn text(report: &Report) -> String {
     let total = total.saturating_add(rank_rows.len());
     page.push_str(&functions::by_rank(&rank_rows, RANK_ROWS, total));
     page.push_str(&left_out::rank_rows(rank_rows.len(), left_out, RANK_ROWS));
+    if let Some(waits) = &report.wait_states {
+        page.push_str(&format!("\nWait states\n{}", wait_states::text(waits)));
+    }
     page.push_str("\nPoint-to-point messages, bytes sent\n");
     page.push_str(&matrix::text(&matrix_reply));
     let in_json = report.matrix.block_ranks;

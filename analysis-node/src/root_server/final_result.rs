@@ -19,8 +19,10 @@ const SILENT_MAX: usize = 4;
 pub const LAST_RANK_ROWS: u32 = 4096;
 /// Side of the matrix in the result: exact up to so many ranks, and readable as a picture beyond.
 pub const LAST_MATRIX_SIDE: u32 = 256;
+/// Ranks that waited longest, and as many that made others wait longest.
+pub const LAST_WAITING_RANKS: u32 = 64;
 /// What the result is made of.
-pub(super) const QUESTIONS: [Query; 4] = [
+pub(super) const QUESTIONS: [Query; 5] = [
     Query::Functions {
         rank_rows_max: LAST_RANK_ROWS,
     },
@@ -29,6 +31,9 @@ pub(super) const QUESTIONS: [Query; 4] = [
     },
     Query::Status,
     Query::Analyses,
+    Query::WaitStates {
+        ranks_max: LAST_WAITING_RANKS,
+    },
 ];
 /// An additional query after a death. A rank that waits for a dead one has done so for most
 /// of the quiet that precedes.
@@ -60,6 +65,7 @@ impl FinalResult {
                 ended: Vec::new(),
                 ended_left_out: 0,
                 hang: Box::default(),
+                waits: Box::default(),
                 shut_down: false,
             },
             analyses: AnalysesStatus::default(),
@@ -131,6 +137,7 @@ impl FinalResult {
             }
             Answer::Analyses(analyses, _) => self.analyses = *analyses,
             Answer::Hang(found, _) => *self.result.hang = found.1,
+            Answer::WaitStates(waits, _) => self.result.waits = waits,
             // The tree is shut down only after the result; nothing to take over.
             Answer::Refused(_)
             | Answer::Job(_)
@@ -141,7 +148,7 @@ impl FinalResult {
             | Answer::Timeline(..)
             | Answer::Stacks(..)
             | Answer::Grid(..) => {}
-            Answer::Sites(..) | Answer::Saved(..) | Answer::WaitStates(..) => {}
+            Answer::Sites(..) | Answer::Saved(..) => {}
         }
         self.unanswered = self.unanswered.saturating_sub(1);
     }

@@ -7,7 +7,7 @@ use crate::client::{Scope, patiently};
 use crate::look;
 use invivo_config::{Time, Value};
 use invivo_report::coverage;
-use invivo_report::explain::explain;
+use invivo_report::explain::explain_seen;
 use std::time::Duration;
 
 /// Options of `invivo explain`.
@@ -52,7 +52,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         look::seen(client.clone(), &first, &second).await
     });
     let seen = seen.await?;
-    let told = explain(&seen);
+    let told = explain_seen(&seen);
     if args.target.json {
         print_json(&told)?;
     } else {

@@ -3,9 +3,8 @@
 use super::target::Target;
 use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
-use crate::view::wait_states;
 use invivo_grpc::v1;
-use invivo_report::{analyses, coverage};
+use invivo_report::{analyses, coverage, wait_states};
 
 /// Options of `invivo waitstates`.
 #[derive(Clone, Debug, clap::Args)]

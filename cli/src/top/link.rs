@@ -9,7 +9,7 @@ use crate::steer;
 use crate::view::since_start::SinceStart;
 use invivo_grpc::v1::{GridRequest, MatrixRequest, WatchRequest};
 use invivo_proto::control::order::Order;
-use invivo_report::explain::{Explanation, explain};
+use invivo_report::explain::{Explanation, explain_seen};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -205,7 +205,7 @@ async fn explained(
     let told = match moments.front() {
         Some(first) => {
             let seen = look::seen(client.clone(), first, &now).await?;
-            Some(explain(&seen.into_inner()))
+            Some(explain_seen(&seen.into_inner()))
         }
         None => None,
     };

@@ -146,6 +146,7 @@ mod tests {
             ended: Vec::new(),
             ended_left_out: 0,
             hang: Box::default(),
+            waits: Box::default(),
             shut_down: false,
         };
         let message = encode(&AtEnd::Result(Box::new(result.clone()))).expect("encoded");

@@ -133,6 +133,7 @@ mod tests {
             }],
             ended_left_out: 0,
             hang: Box::default(),
+            waits: Box::default(),
             shut_down: false,
         }
     }

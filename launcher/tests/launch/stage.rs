@@ -151,6 +151,7 @@ impl Stage {
             ended: Vec::new(),
             ended_left_out: 0,
             hang: Box::default(),
+            waits: Box::default(),
             shut_down,
         };
         let message = encode(&link::AtEnd::Result(Box::new(result))).expect("encoded");

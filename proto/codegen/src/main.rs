@@ -19,8 +19,10 @@ const MADE: &str = "Made by `cargo xtask generate` from proto/gateway.proto. Do 
 const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../grpc/src/generated");
 /// Messages that a report holds: those alone are read back, from JSON, where a field that a report
 /// of an older version lacks has its default.
-const IN_REPORTS: [&str; 11] = [
+const IN_REPORTS: [&str; 17] = [
     "AnalysisStatus",
+    "CollectiveCalls",
+    "CommunicatorWaits",
     "Coverage",
     "DroppedByShim",
     "Efficiency",
@@ -28,8 +30,12 @@ const IN_REPORTS: [&str; 11] = [
     "Ledger",
     "OffInterval",
     "RankCounts",
+    "RankWaitRow",
+    "RankWaits",
     "RecordingStatus",
     "Traffic",
+    "WaitStateRow",
+    "WaitStatesReply",
     "WindowStatus",
 ];
 /// The package of the Python client.

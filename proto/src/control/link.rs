@@ -154,6 +154,8 @@ pub struct Final {
     pub ended_left_out: u32,
     /// What the others waited for when a rank had died; nothing where none did.
     pub hang: Box<Hang>,
+    /// Who waited for whom.
+    pub waits: Box<WaitStates>,
     /// The measurement was shut down before the job ended: the result is as it was then.
     pub shut_down: bool,
 }

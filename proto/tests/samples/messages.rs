@@ -379,6 +379,7 @@ fn result() -> Final {
         ended: vec![ended()],
         ended_left_out: 3,
         hang: Box::default(),
+        waits: Box::new(wait_states()),
         shut_down: false,
     }
 }

@@ -3,13 +3,14 @@
 use crate::call_sites::place;
 use crate::units::{bytes, count, share};
 use invivo_grpc::v1::{CallSiteRow, CallSitesReply};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A call site over an interval.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Site {
     pub function: String,
-    /// As `solve (solver.c:212)`.
+    /// As `solve (solver.c:212)`; empty where only the function is known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub place: String,
     /// Of the time in calls that ended in the interval.
     pub share: f64,
@@ -61,11 +62,13 @@ pub(super) fn site(before: &CallSitesReply, after: &CallSitesReply) -> Option<Si
 /// rank, of 8 B each".
 pub(super) fn most(site: &Site, interval_ns: u64) -> String {
     let mut text = format!(
-        "{} of the time in MPI is {} at {}",
+        "{} of the time in MPI is {}",
         share(site.share, 1.0),
         site.function,
-        site.place
     );
+    if !site.place.is_empty() {
+        text.push_str(&format!(" at {}", site.place));
+    }
     let seconds = interval_ns as f64 * 1e-9;
     let rate = site.calls as f64 / seconds / f64::from(site.ranks.max(1));
     if rate >= 1.0 {

@@ -121,20 +121,20 @@ fn waited(seen: Seen, time_s: [u64; 2], caused_s: [u64; 2]) -> Seen {
 fn waiting_has_a_name_a_function_and_a_rank() {
     // Half of the time in MPI, which is 6.6 s.
     let uneven = || seen(efficiency(0.5, 0.9), efficiency(0.5, 0.9));
-    let late = explain(&waited(uneven(), [4, 1], [4, 1]));
+    let late = explain_seen(&waited(uneven(), [4, 1], [4, 1]));
     assert_eq!((late.limit, late.rank), (Limit::LoadBalance, Some(3)));
     let waiting = late.waiting.expect("waits");
     assert_eq!((waiting.causer, waiting.causer_share), (Some(3), 0.8));
     assert_eq!(waiting.wait_state, "Wait at N x N");
     assert!((waiting.share - 5.0 / 6.6).abs() < 1e-9, "{waiting:?}");
     // The rank that computes longest is not the one that is waited for.
-    let other = explain(&waited(uneven(), [4, 1], [1, 4]));
+    let other = explain_seen(&waited(uneven(), [4, 1], [1, 4]));
     assert!(!other.sentence.contains("rank 1"), "{}", other.sentence);
 
     let even = || seen(efficiency(0.99, 0.4), efficiency(0.97, 0.4));
-    let turns = explain(&waited(even(), [4, 1], [2, 3]));
+    let turns = explain_seen(&waited(even(), [4, 1], [2, 3]));
     assert_eq!((turns.limit, turns.rank), (Limit::Serialisation, None));
-    let little = explain(&waited(even(), [1, 0], [1, 0]));
+    let little = explain_seen(&waited(even(), [1, 0], [1, 0]));
     assert_eq!(little.limit, Limit::Communication);
     let sentences = [late.sentence, turns.sentence, little.sentence];
     insta::assert_snapshot!(sentences.join("\n"));
@@ -147,16 +147,28 @@ fn unmatched_messages_are_mentioned_where_they_matter() {
         [0, 0],
         [0, 0],
     );
-    assert!(!explain(&seen).sentence.contains("analyses on messages"));
+    assert!(
+        !explain_seen(&seen)
+            .sentence
+            .contains("analyses on messages")
+    );
     for row in &mut seen.after.rows {
         row.calls.as_mut().expect("calls").function = "MPI_Waitall".into();
     }
-    assert!(explain(&seen).sentence.contains("analyses on messages"));
+    assert!(
+        explain_seen(&seen)
+            .sentence
+            .contains("analyses on messages")
+    );
     seen.waits_after.messages = Some(AnalysisStatus {
         on: 1,
         ..AnalysisStatus::default()
     });
-    assert!(!explain(&seen).sentence.contains("analyses on messages"));
+    assert!(
+        !explain_seen(&seen)
+            .sentence
+            .contains("analyses on messages")
+    );
 }
 
 #[test]
@@ -167,7 +179,7 @@ fn ranks_without_a_first_answer_cause_nothing() {
         [2, 1],
     );
     seen.waits_before.ranks.remove(0);
-    let causer = |seen: &Seen| explain(seen).waiting.and_then(|of| of.causer);
+    let causer = |seen: &Seen| explain_seen(seen).waiting.and_then(|of| of.causer);
     assert_eq!(causer(&seen), Some(1));
     // Where the first answer had all, it had caused nothing yet.
     seen.waits_before.ranks_total = 1;
@@ -176,11 +188,11 @@ fn ranks_without_a_first_answer_cause_nothing() {
 
 #[test]
 fn the_smaller_factor_is_the_limit_with_rank_and_line() {
-    let uneven = explain(&seen(efficiency(0.5, 0.9), efficiency(0.5, 0.9)));
+    let uneven = explain_seen(&seen(efficiency(0.5, 0.9), efficiency(0.5, 0.9)));
     assert_eq!((uneven.limit, uneven.rank), (Limit::LoadBalance, Some(3)));
-    let turns = explain(&seen(efficiency(0.99, 0.25), efficiency(0.3, 0.9)));
+    let turns = explain_seen(&seen(efficiency(0.99, 0.25), efficiency(0.3, 0.9)));
     assert_eq!((turns.limit, turns.rank), (Limit::Serialisation, None));
-    let alike = explain(&seen(efficiency(0.99, 0.4), efficiency(0.97, 0.4)));
+    let alike = explain_seen(&seen(efficiency(0.99, 0.4), efficiency(0.97, 0.4)));
     assert_eq!(alike.limit, Limit::Communication);
     let sentences = [uneven.sentence, turns.sentence, alike.sentence];
     insta::assert_snapshot!(sentences.join("\n"));
@@ -188,7 +200,7 @@ fn the_smaller_factor_is_the_limit_with_rank_and_line() {
 
 #[test]
 fn of_a_job_that_computes_there_is_nothing_to_say() {
-    let good = explain(&seen(efficiency(0.97, 0.95), efficiency(0.9, 0.9)));
+    let good = explain_seen(&seen(efficiency(0.97, 0.95), efficiency(0.9, 0.9)));
     assert_eq!((good.limit, good.rank), (Limit::None, None));
     insta::assert_snapshot!(good.sentence);
 }
@@ -198,7 +210,7 @@ fn of_a_job_that_computes_there_is_nothing_to_say() {
 fn what_is_not_recorded_is_not_explained() {
     let uneven = || seen(efficiency(0.5, 0.9), efficiency(0.5, 0.9));
     let unknown = |seen: &Seen, says: &str| {
-        let told = explain(seen);
+        let told = explain_seen(seen);
         assert_eq!(told.limit, Limit::Unknown, "{told:?}");
         assert!(told.sentence.contains(says), "{told:?}");
         assert!(told.efficiency.is_none() && told.site.is_none(), "{told:?}");
@@ -233,7 +245,7 @@ fn what_is_not_recorded_is_not_explained() {
 fn without_call_sites_the_rest_is_said() {
     let mut seen = seen(efficiency(0.5, 0.9), efficiency(0.5, 0.9));
     (seen.before, seen.after) = Default::default();
-    let told = explain(&seen);
+    let told = explain_seen(&seen);
     assert_eq!((told.limit, told.site), (Limit::LoadBalance, None));
 }
 
@@ -245,7 +257,7 @@ fn where_nothing_ends_the_question_is_who_waits() {
         in_mpi: 4,
         ..RankCounts::default()
     });
-    let told = explain(&seen);
+    let told = explain_seen(&seen);
     assert_eq!(told.limit, Limit::Standstill);
     assert!(told.sentence.contains("invivo hang"), "{}", told.sentence);
 }

@@ -3,14 +3,14 @@
 
 use crate::units::share;
 use invivo_grpc::v1::{WaitStateRow, WaitStatesReply};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What waits without a cause ends with: the operation takes its time.
 const COMPLETION: &str = "Completion";
 
 /// Waiting over an interval.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Waiting {
     /// Of the time in MPI, what was waited for a rank that came late. Late senders are only known
     /// where messages are matched.

@@ -34,6 +34,9 @@ pub fn what_ran(page: &mut Html, report: &Report) {
     row(page, "watched for", &duration(report.observed_ns()));
     row(page, "at the end", &end(report));
     page.markup("</dl>\n");
+    if let Some(told) = &report.explanation {
+        page.element("<p>", &format!("{}.", told.sentence), "</p>\n");
+    }
     for line in particulars(report) {
         page.element("<p>", &line, "</p>\n");
     }

@@ -22,6 +22,35 @@ fn row(rank: Option<u32>, function: &str, seconds: f64) -> Row {
     }
 }
 
+/// Waits of the first rank for the second.
+fn waits(name: &str) -> v1::WaitStatesReply {
+    let row = v1::WaitStateRow {
+        wait_state: name.to_owned(),
+        function: name.to_owned(),
+        waits: 3,
+        time_ns: 2_000_000_000,
+        max_ns: 1_000_000_000,
+        max_rank: 0,
+    };
+    let causer = v1::RankWaits {
+        rank: 1,
+        caused_ns: 2_000_000_000,
+        rows: vec![v1::RankWaitRow {
+            wait_state: name.to_owned(),
+            function: name.to_owned(),
+            caused_ns: 2_000_000_000,
+            ..v1::RankWaitRow::default()
+        }],
+        ..v1::RankWaits::default()
+    };
+    v1::WaitStatesReply {
+        rows: vec![row],
+        ranks: vec![causer],
+        ranks_total: 2,
+        ..v1::WaitStatesReply::default()
+    }
+}
+
 /// Two ranks, of which the first waits for the second; every name is `name`.
 fn sample(name: &str) -> Report {
     let cell = |source, destination, bytes| Cell {
@@ -67,6 +96,8 @@ fn sample(name: &str) -> Report {
         },
         ended: Vec::new(),
         ended_left_out: 0,
+        explanation: None,
+        wait_states: Some(waits(name)),
         tool_process_ended: None,
         asked_to_end_by: None,
         waiting: Vec::new(),
@@ -82,6 +113,7 @@ fn sample(name: &str) -> Report {
         notes: vec![name.to_owned()],
     };
     report.efficiency = report.efficiency_of_ranks();
+    report.explanation = report.explained();
     report
 }
 

@@ -867,6 +867,8 @@ pub struct WaitStatesRequest {
 }
 /// Waiting with a cause, since the start of the job, the last reset, or the start of the window. Wait
 /// states have Scalasca's names and definitions.
+#[derive(serde::Deserialize)]
+#[serde(default)]
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct WaitStatesReply {
@@ -906,6 +908,8 @@ pub struct WaitStatesReply {
     pub messages: ::core::option::Option<AnalysisStatus>,
 }
 /// Waits of one kind.
+#[derive(serde::Deserialize)]
+#[serde(default)]
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct WaitStateRow {
@@ -929,6 +933,8 @@ pub struct WaitStateRow {
     pub max_rank: u32,
 }
 /// What one rank waited, and made others wait.
+#[derive(serde::Deserialize)]
+#[serde(default)]
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RankWaits {
@@ -946,6 +952,8 @@ pub struct RankWaits {
     pub rows: ::prost::alloc::vec::Vec<RankWaitRow>,
 }
 /// What one rank waited, and made others wait, in one way.
+#[derive(serde::Deserialize)]
+#[serde(default)]
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RankWaitRow {
@@ -969,6 +977,8 @@ pub struct RankWaitRow {
     pub caused_ns: u64,
 }
 /// Waits on one communicator.
+#[derive(serde::Deserialize)]
+#[serde(default)]
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CommunicatorWaits {
@@ -980,6 +990,8 @@ pub struct CommunicatorWaits {
     pub rows: ::prost::alloc::vec::Vec<WaitStateRow>,
 }
 /// Calls of blocking collectives: each is met by those of the other members.
+#[derive(serde::Deserialize)]
+#[serde(default)]
 #[derive(serde::Serialize)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CollectiveCalls {

@@ -1,8 +1,8 @@
 //! Who waits for whom: by wait state, by rank, and by communicator.
 
+use crate::table::{Side, Table};
+use crate::units::{count, counted, duration, share};
 use invivo_grpc::v1::{CollectiveCalls, RankWaits, WaitStateRow, WaitStatesReply};
-use invivo_report::table::{Side, Table};
-use invivo_report::units::{count, counted, duration, share};
 
 /// The sentence about who is waited for, then the tables.
 pub fn text(waits: &WaitStatesReply) -> String {
@@ -18,9 +18,10 @@ pub fn text(waits: &WaitStatesReply) -> String {
     if let Some(causer) = worst(waits) {
         text.push_str(&format!("{causer}\n\n"));
     }
-    text.push_str(&by_state(&waits.rows));
+    text.push_str(&by_state(&waits.rows).text());
     text.push('\n');
-    text.push_str(&by_rank(waits));
+    text.push_str(&by_rank(waits).text());
+    text.push_str(&more_ranks(waits));
     if waits.communicators.len() > 1 {
         text.push('\n');
         text.push_str(&by_communicator(waits));
@@ -38,7 +39,7 @@ pub fn text(waits: &WaitStatesReply) -> String {
 }
 
 /// Who made the others wait longest, and where.
-fn worst(waits: &WaitStatesReply) -> Option<String> {
+pub fn worst(waits: &WaitStatesReply) -> Option<String> {
     let causer = waits.ranks.iter().max_by_key(|of| of.caused_ns)?;
     let most = causer.rows.iter().max_by_key(|row| row.caused_ns)?;
     if causer.caused_ns == 0 {
@@ -54,7 +55,8 @@ fn worst(waits: &WaitStatesReply) -> Option<String> {
     ))
 }
 
-fn by_state(rows: &[WaitStateRow]) -> String {
+/// All ranks together, by wait state and function.
+pub fn by_state(rows: &[WaitStateRow]) -> Table {
     let sides = [Side::Left, Side::Left]
         .into_iter()
         .chain([Side::Right].into_iter().cycle());
@@ -80,10 +82,11 @@ fn by_state(rows: &[WaitStateRow]) -> String {
             row.max_rank.to_string(),
         ]);
     }
-    table.text()
+    table
 }
 
-fn by_rank(waits: &WaitStatesReply) -> String {
+/// The worst ranks: those that waited, and those that were waited for.
+pub fn by_rank(waits: &WaitStatesReply) -> Table {
     let sides = [Side::Right, Side::Right, Side::Right, Side::Left];
     let heads = ["rank", "waited", "made others wait", "mostly in"];
     let mut table = Table::of(heads.map(str::to_owned).into_iter().zip(sides));
@@ -95,12 +98,17 @@ fn by_rank(waits: &WaitStatesReply) -> String {
             mostly(of),
         ]);
     }
-    let mut text = table.text();
+    table
+}
+
+/// How many ranks there are besides; nothing where there are none.
+fn more_ranks(waits: &WaitStatesReply) -> String {
     let more = u64::from(waits.ranks_total).saturating_sub(waits.ranks.len() as u64);
     if more > 0 {
-        text.push_str(&format!("and {}\n", counted(more, "more rank")));
+        format!("and {}\n", counted(more, "more rank"))
+    } else {
+        String::new()
     }
-    text
 }
 
 /// The function in which a rank made others wait longest, or waited where it made nobody wait.

@@ -1,0 +1,51 @@
+//! What limited a run that is over, by its report.
+
+use super::{Explanation, Limit, Seen, Site, explain};
+use invivo_grpc::v1::{Coverage, Efficiency, FunctionRow, GridReply, WaitStatesReply};
+
+/// What a report knows of a run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// How complete it is.
+    pub coverage: Coverage,
+    /// Of all ranks.
+    pub efficiency: Efficiency,
+    /// Who waited for whom.
+    pub waits: WaitStatesReply,
+    /// The functions, all ranks together.
+    pub functions: Vec<FunctionRow>,
+    /// How long was recorded, in ns.
+    pub recorded_ns: u64,
+}
+
+/// Explains a run; nothing where too little of it is known.
+pub fn explain_run(run: Run) -> Option<Explanation> {
+    let most = most(&run);
+    let seen = Seen {
+        grid: GridReply {
+            coverage: Some(run.coverage),
+            efficiency: Some(run.efficiency),
+            ..GridReply::default()
+        },
+        waits_after: run.waits,
+        interval_ns: run.recorded_ns,
+        whole: true,
+        ..Seen::default()
+    };
+    let told = explain(&seen, most);
+    (told.limit != Limit::Unknown).then_some(told)
+}
+
+/// The function with the most time: a report does not know where in the program.
+fn most(run: &Run) -> Option<Site> {
+    let all: u64 = run.functions.iter().map(|row| row.time_ns).sum();
+    let row = run.functions.iter().max_by_key(|row| row.time_ns)?;
+    (all > 0).then(|| Site {
+        function: row.function.clone(),
+        place: String::new(),
+        share: row.time_ns as f64 / all as f64,
+        calls: row.calls,
+        bytes: row.bytes_out + row.bytes_in,
+        ranks: run.efficiency.ranks,
+    })
+}
