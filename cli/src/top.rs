@@ -40,7 +40,7 @@ const EVENTS_MAX: usize = 16;
 /// Options of `invivo top`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-Keys: 1 to 6 pages, space freezes the view, P pause, R recording, X reset, W window, A analysis of
+Keys: 1 to 7 pages, space freezes the view, P pause, R recording, X reset, W window, A analysis of
 the page, ? help, q quit.
 The job is not affected by looking at it, nor by leaving.
 
@@ -109,6 +109,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         match model.wants() {
             Some(Page::Matrix) => link.want_matrix(view::matrix_side(size.width, size.height)),
             Some(Page::Time) => link.want_grid(view::time_size(size.width, size.height)),
+            Some(Page::Waits) => link.want_waits(view::waits_ranks(size.height)),
             _ => {}
         }
         let event = tokio::select! {

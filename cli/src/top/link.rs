@@ -7,7 +7,7 @@ use crate::job::Job;
 use crate::look::{self, Moment};
 use crate::steer;
 use crate::view::since_start::SinceStart;
-use invivo_grpc::v1::{GridRequest, MatrixRequest, WatchRequest};
+use invivo_grpc::v1::{GridRequest, MatrixRequest, WaitStatesRequest, WatchRequest};
 use invivo_proto::control::order::Order;
 use invivo_report::explain::{Explanation, explain_seen};
 use std::collections::VecDeque;
@@ -72,6 +72,14 @@ impl Link {
         self.want(async move |mut client| {
             let reply = client.grid(request).await?;
             Ok(Event::Grid(reply.into_inner()))
+        });
+    }
+
+    /// Asks who waits for whom.
+    pub fn want_waits(&mut self, ranks_max: u32) {
+        self.want(async move |mut client| {
+            let reply = client.wait_states(WaitStatesRequest { ranks_max }).await?;
+            Ok(Event::Waits(reply.into_inner()))
         });
     }
 

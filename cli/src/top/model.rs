@@ -5,7 +5,9 @@ use super::confirmation;
 use super::history::History;
 use super::keys::Key;
 use crate::steer::nanoseconds;
-use invivo_grpc::v1::{CommandReply, GridReply, HelloReply, MatrixReply, RankCounts, Snapshot};
+use invivo_grpc::v1::{
+    CommandReply, GridReply, HelloReply, MatrixReply, RankCounts, Snapshot, WaitStatesReply,
+};
 use invivo_proto::control::analyses::{Analysis, AnalysisSet};
 use invivo_proto::control::order::Order;
 use invivo_report::analyses;
@@ -32,17 +34,20 @@ pub enum Page {
     Buffers,
     /// Time in MPI of each rank over the run.
     Time,
+    /// Who waits for whom.
+    Waits,
 }
 
 impl Page {
     /// All, in the order of their keys.
-    pub const ALL: [Page; 6] = [
+    pub const ALL: [Page; 7] = [
         Page::Overview,
         Page::Ranks,
         Page::Functions,
         Page::Matrix,
         Page::Buffers,
         Page::Time,
+        Page::Waits,
     ];
 
     /// Its name.
@@ -54,6 +59,7 @@ impl Page {
             Page::Matrix => "Matrix",
             Page::Buffers => "Buffers",
             Page::Time => "Time",
+            Page::Waits => "Waits",
         }
     }
 }
@@ -109,6 +115,8 @@ pub struct Picture {
     pub matrix: Option<MatrixReply>,
     /// The newest picture of the ranks over time.
     pub grid: Option<GridReply>,
+    /// The newest wait states.
+    pub waits: Option<WaitStatesReply>,
     /// What limits the job, by its last seconds.
     pub explained: Option<Explanation>,
 }
@@ -134,6 +142,8 @@ pub enum Event {
     Matrix(MatrixReply),
     /// The ranks over time came.
     Grid(GridReply),
+    /// Wait states came.
+    Waits(WaitStatesReply),
     /// What limits the job, as far as that is known now.
     Explained(Option<Box<Explanation>>),
     /// No snapshots come any more, for this reason.
@@ -273,6 +283,7 @@ impl Model {
             Event::Snapshot(snapshot) => self.take(*snapshot),
             Event::Matrix(matrix) => self.live.matrix = Some(matrix),
             Event::Grid(grid) => self.live.grid = Some(grid),
+            Event::Waits(waits) => self.live.waits = Some(waits),
             Event::Explained(told) => self.live.explained = told.map(|told| *told),
             Event::Lost(why) => {
                 // Repeated failures are one outage: its beginning stays.
@@ -328,7 +339,7 @@ impl Model {
             Key::Char('?') => self.help = !self.help,
             Key::Escape if self.help => self.help = false,
             Key::Escape => self.line = Line::Keys,
-            Key::Char(digit @ '1'..='6') => {
+            Key::Char(digit @ '1'..='7') => {
                 self.page = Page::ALL[digit as usize - '1' as usize];
                 (self.help, self.scroll) = (false, 0);
             }
@@ -390,6 +401,7 @@ impl Model {
                     Page::Functions => Analysis::Functions,
                     Page::Matrix => Analysis::Matrix,
                     Page::Time => Analysis::Grid,
+                    Page::Waits => Analysis::WaitStates,
                     Page::Overview | Page::Ranks | Page::Buffers => Analysis::Messages,
                 };
                 let all = status.map_or(&[][..], |status| &status.analyses);

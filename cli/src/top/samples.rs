@@ -3,8 +3,8 @@
 use super::model::{Event, Model, Settings};
 use invivo_grpc::v1::{
     Coverage, DroppedByShim, FunctionRow, GridCell, GridReply, GridRow, HelloReply, Job, JobStatus,
-    Ledger, MatrixCell, MatrixReply, RankCounts, RankState, RankStatus, RecordingStatus, Snapshot,
-    Traffic,
+    Ledger, MatrixCell, MatrixReply, RankCounts, RankState, RankStatus, RankWaitRow, RankWaits,
+    RecordingStatus, Snapshot, Traffic, WaitStateRow, WaitStatesReply,
 };
 use std::time::Duration;
 
@@ -209,5 +209,35 @@ pub fn grid() -> GridReply {
         columns: COLUMNS,
         rows: (0..4).map(row).collect(),
         ..GridReply::default()
+    }
+}
+
+/// All wait for rank 3.
+pub fn waits() -> WaitStatesReply {
+    let rank = |rank, waited_ns, caused_ns| RankWaits {
+        rank,
+        waited_ns,
+        caused_ns,
+        rows: vec![RankWaitRow {
+            wait_state: "Wait at N x N".into(),
+            function: "MPI_Allreduce".into(),
+            waits: 6_000,
+            time_ns: waited_ns,
+            caused_waits: 6_000,
+            caused_ns,
+        }],
+    };
+    WaitStatesReply {
+        rows: vec![WaitStateRow {
+            wait_state: "Wait at N x N".into(),
+            function: "MPI_Allreduce".into(),
+            waits: 18_000,
+            time_ns: 9_000_000_000,
+            max_ns: 12_000_000,
+            max_rank: 1,
+        }],
+        ranks: vec![rank(3, 0, 9_000_000_000), rank(1, 4_000_000_000, 0)],
+        ranks_total: 4,
+        ..WaitStatesReply::default()
     }
 }

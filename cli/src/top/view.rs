@@ -21,9 +21,11 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod time;
+mod waits;
 
 pub use matrix::side as matrix_side;
 pub use time::size as time_size;
+pub use waits::ranks as waits_ranks;
 
 use super::confirmation;
 use super::model::{Line, Model, Page};
@@ -74,6 +76,7 @@ pub fn draw(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
             Page::Matrix => matrix::draw(picture, look, page, buffer),
             Page::Buffers => buffers::draw(picture, look, page, buffer),
             Page::Time => time::draw(picture, look, page, buffer),
+            Page::Waits => waits::draw(picture, model.scroll, look, page, buffer),
         }
     }
     draw_last(model, look, last, buffer);

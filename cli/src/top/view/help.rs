@@ -8,14 +8,14 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 const TEXT: [&str; 18] = [
-    "1 to 6     overview, ranks, functions, matrix, buffers, time",
+    "1 to 7     overview, ranks, functions, matrix, buffers, time, waits",
     "arrows     move a long page; so do PgUp, PgDn, Home, j and k",
     "space      freeze the view, and go on; the bar above stays live",
     "P          pause the application, or let it go on",
     "R          switch recording off, or on; the job runs on unobserved",
     "X          reset: forget everything recorded so far",
     "W          record a window: forget everything, record for a while, then stop",
-    "A          switch functions, matrix or heatmap on its page, else messages",
+    "A          switch the analysis of the page, if it has one, else messages",
     "           P, R, X, W and A ask first; y does it, any other key does not",
     "? or Esc   leave this page; q quits, and the job is not affected",
     "",

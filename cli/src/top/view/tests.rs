@@ -47,6 +47,7 @@ fn at(page: char) -> Model {
         Event::Matrix(samples::matrix(4, 1)),
     );
     model.step(Duration::from_secs(14), Event::Grid(samples::grid()));
+    model.step(Duration::from_secs(14), Event::Waits(samples::waits()));
     model.step(Duration::from_secs(15), Event::Key(Key::Char(page)));
     model
 }
@@ -60,6 +61,7 @@ fn pages_look_like_this() {
         ('4', "matrix"),
         ('5', "buffers"),
         ('6', "time"),
+        ('7', "waits"),
         ('?', "help"),
     ] {
         let model = at(key);
@@ -76,7 +78,7 @@ fn pages_look_like_this() {
 #[test]
 fn nothing_is_shown_of_a_job_that_has_said_nothing() {
     let model = samples::model(&[]);
-    for page in ['1', '2', '3', '4', '5', '6'] {
+    for page in ['1', '2', '3', '4', '5', '6', '7'] {
         let mut model = model.clone();
         model.step(Duration::ZERO, Event::Key(Key::Char(page)));
         let screen = screen(&model, 80, 24, true);
