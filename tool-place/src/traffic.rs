@@ -67,6 +67,28 @@ pub struct When {
     pub clipping: Clipping,
 }
 
+impl When {
+    /// The same of a rank, with what is known here.
+    #[inline]
+    fn of<'a>(
+        self,
+        rank: Rank,
+        anchor: (u64, u64),
+        communicators: &'a Communicators,
+        clock: &'a NodeClock,
+    ) -> Of<'a, impl Fn(u64) -> u64 + 'a> {
+        Of {
+            rank,
+            epoch: self.epoch,
+            begin: self.begin,
+            end: self.end,
+            clipping: self.clipping,
+            communicators,
+            job_ns: move |ticks| job_ns(anchor, clock, ticks),
+        }
+    }
+}
+
 impl Traffic {
     /// Of the place `me` in this layout.
     pub fn new(layout: Layout, me: WorldRank) -> Traffic {
@@ -135,16 +157,7 @@ impl Traffic {
         communicators: &Communicators,
         clock: &NodeClock,
     ) {
-        let anchor = self.anchor;
-        let of = Of {
-            rank,
-            epoch: when.epoch,
-            begin: when.begin,
-            end: when.end,
-            clipping: when.clipping,
-            communicators,
-            job_ns: |ticks| job_ns(anchor, clock, ticks),
-        };
+        let of = when.of(rank, self.anchor, communicators, clock);
         match call {
             Some(call) => self.messages.record(&of, call, parts),
             None => self.messages.record_more(&of, parts),
@@ -162,16 +175,7 @@ impl Traffic {
         communicators: &Communicators,
         clock: &NodeClock,
     ) {
-        let anchor = self.anchor;
-        let of = Of {
-            rank,
-            epoch: when.epoch,
-            begin: when.begin,
-            end: when.end,
-            clipping: when.clipping,
-            communicators,
-            job_ns: |ticks| job_ns(anchor, clock, ticks),
-        };
+        let of = when.of(rank, self.anchor, communicators, clock);
         self.waits.record(&of, call);
     }
 
