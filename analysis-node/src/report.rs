@@ -159,6 +159,7 @@ mod tests {
             ended: Vec::new(),
             ended_left_out: 0,
             hang: Box::default(),
+            waits: Box::default(),
             shut_down: false,
         }
     }

@@ -9,6 +9,7 @@ use invivo_e2e::mpi::Family;
 use invivo_e2e::programs::program;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 const RANKS: u32 = 4;
 /// Rounds of some 60 ms.
@@ -16,6 +17,8 @@ const ROUNDS: usize = 80;
 /// Between the program's reading of its clock and the begin or end of the call, over all calls of a
 /// column: some time slices where the machine is busy.
 const READING_NS: u64 = 60_000_000;
+/// Of a shorter time a share says little.
+const MILLISECONDS_10: u64 = 10_000_000;
 /// What sums of rounded numbers may be apart.
 const ROUNDING_NS: u64 = 10_000;
 
@@ -144,4 +147,24 @@ fn grids_tell_what_the_program_wrote_down_on_open_mpi() {
 #[test]
 fn grids_tell_what_the_program_wrote_down_on_mpich() {
     grids_tell_what_the_program_wrote_down(Family::Mpich);
+}
+
+/// Records of the last tenth of a second are under way: what is not known yet is not computing.
+#[test]
+fn the_newest_column_is_as_the_others() {
+    let command = program(Family::Ompi, "message_loop", []);
+    let mut running = Job::observed(Family::Ompi, RANKS, &command).start();
+    running.wait_for_answers();
+    std::thread::sleep(Duration::from_secs(2));
+    for _ in 0..20 {
+        let grid = (running.client()).json(&["heatmap", "--since", "1s", "--columns", "10"]);
+        for (at, cell) in cells(&grid) {
+            let [sum, recorded] = ["/sum", "/recorded_ns"].map(|field| number(&cell, field));
+            // It does nothing but communicate.
+            let is_long = recorded > MILLISECONDS_10;
+            assert!(!is_long || 3 * sum > recorded, "{at:?} {cell}: {grid}");
+        }
+    }
+    running.tell("stop");
+    assert_eq!(running.end().code(), 0);
 }

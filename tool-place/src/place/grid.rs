@@ -61,25 +61,27 @@ fn of_rank(
     let latency = clock.duration_ticks(LATENCY_NS);
     let mut until = over_time.last_end().max(now.ticks.saturating_sub(latency));
     let status = one.records.status(now.ticks, clock);
+    // The call that it is in now, which has no record yet.
+    let mut open = vec![0; values.len()];
     match one.state(status.state, false) {
         RankState::Finished => until = over_time.last_end(),
-        // The call that it is in now has no record yet.
         RankState::InMpi if status.since_ns > 0 => {
-            until = now.ticks;
-            let begin = now
-                .ticks
-                .saturating_sub(clock.duration_ticks(status.since_ns));
+            let since = clock.duration_ticks(status.since_ns);
+            let begin = now.ticks.saturating_sub(since);
+            // Between the two lie calls whose records are under way.
+            until = until.min(begin);
+            open = over_time::recorded(edges, recorded, begin, now.ticks, pauses);
             if matches!(metric, Metric::MpiTime | Metric::Compute) {
-                let open = over_time::recorded(edges, recorded, begin, until, pauses);
-                for (value, ticks) in values.iter_mut().zip(open) {
-                    *value = value.saturating_add(clock.duration_ns(ticks));
+                for (value, ticks) in values.iter_mut().zip(&open) {
+                    *value = value.saturating_add(clock.duration_ns(*ticks));
                 }
             }
         }
         _ => {}
     }
     let times = over_time::recorded(edges, recorded, 0, until, pauses);
-    let times = times.into_iter().map(|ticks| clock.duration_ns(ticks));
+    let times = times.into_iter().zip(open);
+    let times = times.map(|(ticks, open)| clock.duration_ns(ticks + open));
     let of_column = |(value, recorded_ns): (u64, u64)| match metric {
         Metric::Compute => (recorded_ns.saturating_sub(value), recorded_ns),
         _ => (value, recorded_ns),
