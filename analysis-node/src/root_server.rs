@@ -26,6 +26,7 @@ use invivo_tbon::layout::Layout;
 use invivo_tbon::node::Position;
 use invivo_tbon::root::{Ask, AskId, Root, RootAction, RootInput};
 use last_seconds::LastSeconds;
+pub use presented::present;
 use process_names::ProcessNames;
 use std::collections::BTreeMap;
 

@@ -6,7 +6,6 @@ use crate::roles::{BranchRole, RootRole};
 use crate::root_server::RootServer;
 use crate::watchdog::Watchdog;
 use clap::ValueEnum;
-use invivo_mpi_link::Link;
 use invivo_mpi_link::bell::whereabouts;
 use invivo_mpi_link::clock::monotonic_ns;
 use invivo_proto::control::analyses::AnalysisSet;
@@ -94,14 +93,15 @@ pub fn branch(layout: &Layout, me: WorldRank) -> Option<BranchRole<Clock>> {
     Some(role.counting_cpu(!layout.is_one_per_node()))
 }
 
-/// The root; nothing where the layout has none, which cannot be.
-pub fn root(layout: &Layout, args: RootArgs, report: Report) -> Option<RootRole> {
+/// The root; nothing where the layout has none, which cannot be. `library` is the MPI library's own
+/// line about itself.
+pub fn root(layout: &Layout, args: RootArgs, library: String, report: Report) -> Option<RootRole> {
     let position = Position::of(layout, layout.root())?;
-    let server = root_server(layout, position, args);
+    let server = root_server(layout, position, args, library);
     Some(RootRole::new(server, report).counting_cpu(!layout.is_one_per_node()))
 }
 
-fn root_server(layout: &Layout, position: Position, args: RootArgs) -> RootServer {
+fn root_server(layout: &Layout, position: Position, args: RootArgs, library: String) -> RootServer {
     let budget_bytes = args.budget_of_place(layout.ranks_per_place());
     let job = JobDescription {
         id: args.job.clone(),
@@ -109,7 +109,8 @@ fn root_server(layout: &Layout, position: Position, args: RootArgs) -> RootServe
         places: layout.places(),
         nodes: layout.nodes(),
         family: args.family,
-        library: Link::library(),
+        library,
+        observation: None,
     };
     let info = JobInfo {
         id: args.job,

@@ -96,6 +96,12 @@ impl Pauses {
         }
     }
 
+    /// The pauses that are kept one by one, as begin and end, oldest first; one in force ends now.
+    pub fn kept(&self, now: u64) -> impl Iterator<Item = (u64, u64)> {
+        let recent = self.recent.iter().map(|pause| (pause.begin, pause.end));
+        recent.chain(self.since.map(|since| (since, now.max(since))))
+    }
+
     /// How long a call from `begin` to `end` took without the pauses.
     #[inline]
     pub fn net(&self, begin: u64, end: u64) -> Net {

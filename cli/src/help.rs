@@ -25,6 +25,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "buffers",
             "records",
             "save",
+            "open",
             "export",
             "report",
             "compare",

@@ -2,10 +2,10 @@
 
 use crate::client::Client;
 use invivo_grpc::v1::{
-    CallSitesReply, CallSitesRequest, GridRequest, StatusRequest, WaitStatesReply,
-    WaitStatesRequest,
+    CallSitesReply, CallSitesRequest, FunctionsRequest, GridRequest, StatusRequest,
+    WaitStatesReply, WaitStatesRequest,
 };
-use invivo_report::explain::Seen;
+use invivo_report::explain::{Explanation, Run, Seen, explain_run};
 use tokio::time::Instant;
 use tonic::{Response, Status};
 
@@ -38,6 +38,32 @@ pub async fn moment(mut client: Client) -> Result<Response<Moment>, Status> {
         sites: sites.into_inner(),
         waits,
     }))
+}
+
+/// What limited the stretch that a saved observation is of; nothing where too little is known.
+///
+/// # Errors
+/// Why there is no answer.
+pub async fn observation(mut client: Client) -> Result<Response<Option<Explanation>>, Status> {
+    let request = GridRequest {
+        metric: "compute".into(),
+        columns_max: COLUMNS,
+        rows_max: 1,
+        ..GridRequest::default()
+    };
+    let grid = client.grid(request).await?.into_inner();
+    let request = WaitStatesRequest {
+        ranks_max: RANKS_MAX,
+    };
+    let waits = client.wait_states(request).await?.into_inner();
+    let functions = client.functions(FunctionsRequest::default()).await?;
+    let recorded_ns = grid.width_ns.saturating_mul(grid.columns.into());
+    Ok(Response::new(explain_run(Run {
+        grid,
+        waits,
+        functions: functions.into_inner().rows,
+        recorded_ns,
+    })))
 }
 
 /// What was seen from the first moment to the second, which is about now.

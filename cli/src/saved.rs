@@ -95,6 +95,7 @@ impl Receiver {
     /// When it cannot be written, or makes no sense.
     pub fn page(&mut self, page: v1::SavePage) -> io::Result<()> {
         (self.about.from_ns, self.about.to_ns) = (page.from_ns, page.to_ns);
+        self.about.observed_from_ns = page.observed_from_ns;
         self.about.job.ranks = page.ranks;
         self.about.clock_error_ns = self.about.clock_error_ns.max(page.clock_error_ns);
         self.missing.extend(&page.missing);
@@ -149,6 +150,7 @@ impl Receiver {
         };
         // All that the buffers held begins where the first of them does.
         if self.about.from_ns == 0 {
+            self.about.is_all = true;
             self.about.from_ns = self.oldest_ns.unwrap_or(0);
         }
         self.about.strategy = facts.strategy;
@@ -212,6 +214,11 @@ fn location(
         clock_error_ns,
         communicators: about.comms.iter().map(membership).collect(),
         communicators_left_out: piece.comms_left_out,
+        pauses: piece
+            .pauses
+            .iter()
+            .map(|one| (one.from_ns, one.to_ns))
+            .collect(),
         open: about.open.as_ref().map(|open| OpenCall {
             function: open.function.clone(),
             begin_ns: open.begin_ns,

@@ -50,6 +50,9 @@ pub struct Connect {
     pub started_ns: u64,
     /// The application's command line.
     pub command: Vec<String>,
+    /// Nothing runs: the gateway answers from the observation in this directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observation: Option<PathBuf>,
     /// Where the gateway listens with TLS, as `https://node17:40123`; the gateway adds it when it
     /// was asked to listen on TCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -133,6 +136,7 @@ impl Connect {
             started_unix: now.as_secs(),
             started_ns: monotonic_ns(),
             command,
+            observation: None,
             url: None,
             authority: None,
             tls_trouble: None,

@@ -11,6 +11,7 @@
 //! root           the supervisor of the root: gateway, result, last seconds
 //! tool           the supervisor of any other tool process; start-up barrier, process proxy
 //! process        child processes and signals
+//! open           a saved observation in the stead of a job
 //! doctor         checks of machine, installation and program
 //! ```
 //!
@@ -23,6 +24,7 @@ mod doctor;
 mod exec;
 mod job;
 mod mpi;
+mod open;
 mod output;
 mod process;
 mod rank;
@@ -44,12 +46,14 @@ pub enum Verb {
     Exec(exec::ExecArgs),
     /// Print how many ranks to ask for
     Plan(command_line::plan::PlanArgs),
+    /// Open a saved observation: commands for running jobs answer from it
+    Open(open::OpenArgs),
     /// Check what would get in a job's way
     Doctor(doctor::DoctorArgs),
 }
 
 /// The verbs' names: a command line that begins with one is this program's, any other the client's.
-pub const VERBS: [&str; 4] = ["run", "exec", "plan", "doctor"];
+pub const VERBS: [&str; 5] = ["run", "exec", "plan", "open", "doctor"];
 
 /// The command line of the verbs that start jobs.
 #[derive(Debug, Parser)]
@@ -71,6 +75,7 @@ impl Verb {
             Verb::Run(_) => "run",
             Verb::Exec(_) => "exec",
             Verb::Plan(_) => "plan",
+            Verb::Open(_) => "open",
             Verb::Doctor(_) => "doctor",
         }
     }
@@ -83,6 +88,7 @@ impl Launcher {
             Verb::Run(args) => command_line::run::run(args),
             Verb::Exec(args) => exec::exec(args),
             Verb::Plan(args) => command_line::plan::plan(args),
+            Verb::Open(args) => open::open(&args),
             Verb::Doctor(args) => doctor::doctor(args),
         }
     }

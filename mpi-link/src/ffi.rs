@@ -10,6 +10,7 @@
 
 use crate::credit::TRAILER_BYTES;
 use crate::error::LinkError;
+use crate::transport::Message;
 use invivo_proto::control::MESSAGE_BYTES_MAX;
 use invivo_proto::packet::PACKET_BYTES;
 use invivo_proto::{channel, ids::WorldRank};
@@ -110,15 +111,6 @@ pub(crate) struct Tools {
     among_us: ffi::MPI_Comm,
     /// MPI handles stay on the thread that initialised it.
     thread: PhantomData<*mut ()>,
-}
-
-/// One message.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
-    /// Who sent it.
-    pub from: WorldRank,
-    /// Its bytes.
-    pub bytes: Vec<u8>,
 }
 
 impl Tools {

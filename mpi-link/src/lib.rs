@@ -8,7 +8,7 @@
 //!                                              MPI
 //! ```
 //!
-//! A [`Link`] carries packets and control messages and knows nothing of what is in them. Nothing in
+//! A `Link` carries packets and control messages and knows nothing of what is in them. Nothing in
 //! it waits: the [`runtime`] polls it and rests as [`idle::Idle`] says. Nothing in it grows with a
 //! process that does not read: control messages go by [`credit`], packets by the ranks' bounded
 //! pools.
@@ -20,9 +20,11 @@ pub mod credit;
 mod error;
 #[allow(unsafe_code)]
 pub mod exit;
+#[cfg(feature = "mpi")]
 #[allow(unsafe_code)]
 mod ffi;
 pub mod idle;
+#[cfg(feature = "mpi")]
 mod link;
 mod nowhere;
 pub mod panics;
@@ -32,7 +34,7 @@ pub mod signals;
 mod transport;
 
 pub use error::LinkError;
-pub use ffi::Message;
-pub use link::{BUFFERS_MAX, Link, SENDS_PER_PEER_MAX, packet_buffers};
+#[cfg(feature = "mpi")]
+pub use link::{Link, SENDS_PER_PEER_MAX};
 pub use nowhere::Nowhere;
-pub use transport::Transport;
+pub use transport::{BUFFERS_MAX, Message, Transport, packet_buffers};

@@ -2,7 +2,7 @@
 
 use crate::credit::{Account, Received};
 use crate::error::{FINISH_WAIT_MAX, LinkError};
-use crate::{Message, exit, ffi, idle};
+use crate::{Message, Transport, exit, ffi, idle};
 use invivo_proto::channel::tag_back;
 use invivo_proto::ids::WorldRank;
 use mpi::Threading;
@@ -15,18 +15,6 @@ use std::time::{Duration, Instant};
 
 /// Other messages that may be on their way to one process. There is one, the welcome of a rank.
 pub const SENDS_PER_PEER_MAX: usize = 4;
-/// Fewest buffers for packets: a burst of one rank finds room.
-const BUFFERS_MIN: usize = 8;
-/// Most buffers for packets (6.4 MiB): MPI looks through all of them at each poll.
-pub const BUFFERS_MAX: usize = 64;
-
-/// Buffers that a place posts for the packets of so many ranks: two each, so that one arrives while
-/// another is read, and a rank that computes in the middle of a transfer leaves room for the
-/// others.
-pub fn packet_buffers(ranks: usize) -> usize {
-    (2 * ranks).clamp(BUFFERS_MIN, BUFFERS_MAX)
-}
-
 /// A tool process' share in the job.
 pub struct Link {
     universe: ManuallyDrop<Universe>,
@@ -311,5 +299,47 @@ impl Link {
         let _ = exit::exit_when_asked(end_asked);
         drop(ManuallyDrop::into_inner(self.universe));
         Ok(())
+    }
+}
+
+impl Transport for Link {
+    type Error = LinkError;
+
+    fn packets(&mut self, sink: impl FnMut(WorldRank, Option<&[u8]>)) -> Result<usize, LinkError> {
+        Link::packets(self, sink)
+    }
+
+    fn receive(&mut self, tag: i32) -> Result<Option<Message>, LinkError> {
+        Link::receive(self, tag)
+    }
+
+    fn has_room(&self, to: WorldRank, tag: i32) -> bool {
+        Link::has_room(self, to, tag)
+    }
+
+    fn is_free(&self, to: WorldRank, tag: i32) -> bool {
+        Link::is_free(self, to, tag)
+    }
+
+    fn send_latest(
+        &mut self,
+        to: WorldRank,
+        tag: i32,
+        kind: Option<u8>,
+        bytes: Vec<u8>,
+    ) -> Result<bool, LinkError> {
+        Link::send_latest(self, to, tag, kind, bytes)
+    }
+
+    fn send_surely(&mut self, to: WorldRank, tag: i32, bytes: Vec<u8>) -> Result<(), LinkError> {
+        Link::send_surely(self, to, tag, bytes)
+    }
+
+    fn progress(&mut self) -> Result<(), LinkError> {
+        Link::progress(self)
+    }
+
+    fn refused_sends(&self) -> u64 {
+        Link::refused_sends(self)
     }
 }

@@ -11,14 +11,14 @@
 //! leaves when all of its roles have.
 
 use crate::bell::Bell;
-use crate::exit::hold_pmi_open;
 use crate::idle::{Idle, Pace, REST_LONGEST};
 use crate::panics::PanicGuard;
 use crate::seats::{Loopback, Seat, Seating};
-use crate::{Link, LinkError, Nowhere, Transport};
+#[cfg(feature = "mpi")]
+use crate::{Link, LinkError, exit::hold_pmi_open};
+use crate::{Nowhere, Transport};
 use invivo_proto::ids::WorldRank;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -219,10 +219,11 @@ impl<R: Role, S: Seating> Roles<R, S> {
 ///
 /// # Errors
 /// When MPI refuses.
+#[cfg(feature = "mpi")]
 pub fn run<R: Role, S: Seating>(
     mut link: Link,
     mut roles: Roles<R, S>,
-    end_asked: &Arc<AtomicBool>,
+    end_asked: &std::sync::Arc<AtomicBool>,
 ) -> Result<Exit, LinkError> {
     let exit = turn_until_exit(&mut link, &mut roles, end_asked)?;
     let flush_max = roles.members().map(|member| member.role.flush_max()).max();
@@ -312,11 +313,12 @@ fn wait<'a, R: Role + 'a>(roles: impl Iterator<Item = &'a R>, rest: Option<Durat
 }
 
 /// Leaves the job, through MPI's own end or without it.
+#[cfg(feature = "mpi")]
 fn leave(
     mut link: Link,
     exit: Exit,
     flush_max: Duration,
-    end_asked: &Arc<AtomicBool>,
+    end_asked: &std::sync::Arc<AtomicBool>,
 ) -> Result<(), LinkError> {
     match exit {
         Exit::Finalize => link.finish(end_asked),

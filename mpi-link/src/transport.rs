@@ -1,33 +1,53 @@
 //! The interface between a role and its messages: MPI in a job, memory in tests.
 
-use crate::{Link, LinkError, Message};
 use invivo_proto::ids::WorldRank;
 
-/// Packets of the ranks, and messages by credits. [`Link`] carries them over MPI; its methods say
-/// how. Every error is that of the transport itself: the process cannot go on.
+/// Fewest buffers for packets: a burst of one rank finds room.
+const BUFFERS_MIN: usize = 8;
+/// Most buffers for packets (6.4 MiB): MPI looks through all of them at each poll.
+pub const BUFFERS_MAX: usize = 64;
+
+/// Buffers that a place posts for the packets of so many ranks: two each, so that one arrives while
+/// another is read, and a rank that computes in the middle of a transfer leaves room for the
+/// others.
+pub fn packet_buffers(ranks: usize) -> usize {
+    (2 * ranks).clamp(BUFFERS_MIN, BUFFERS_MAX)
+}
+
+/// One message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Who sent it.
+    pub from: WorldRank,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// Packets of the ranks, and messages by credits. [`crate::Link`] carries them over MPI; its
+/// methods say how. Every error is that of the transport itself: the process cannot go on.
 pub trait Transport {
     type Error;
 
-    /// See [`Link::packets`].
+    /// See [`crate::Link::packets`].
     ///
     /// # Errors
     /// When the transport refuses.
     fn packets(&mut self, sink: impl FnMut(WorldRank, Option<&[u8]>))
     -> Result<usize, Self::Error>;
 
-    /// See [`Link::receive`].
+    /// See [`crate::Link::receive`].
     ///
     /// # Errors
     /// When the transport refuses.
     fn receive(&mut self, tag: i32) -> Result<Option<Message>, Self::Error>;
 
-    /// See [`Link::has_room`].
+    /// See [`crate::Link::has_room`].
     fn has_room(&self, to: WorldRank, tag: i32) -> bool;
 
-    /// See [`Link::is_free`].
+    /// See [`crate::Link::is_free`].
     fn is_free(&self, to: WorldRank, tag: i32) -> bool;
 
-    /// See [`Link::send_latest`].
+    /// See [`crate::Link::send_latest`].
     ///
     /// # Errors
     /// When the transport refuses.
@@ -39,60 +59,18 @@ pub trait Transport {
         bytes: Vec<u8>,
     ) -> Result<bool, Self::Error>;
 
-    /// See [`Link::send_surely`].
+    /// See [`crate::Link::send_surely`].
     ///
     /// # Errors
     /// When the transport refuses.
     fn send_surely(&mut self, to: WorldRank, tag: i32, bytes: Vec<u8>) -> Result<(), Self::Error>;
 
-    /// See [`Link::progress`].
+    /// See [`crate::Link::progress`].
     ///
     /// # Errors
     /// When the transport refuses.
     fn progress(&mut self) -> Result<(), Self::Error>;
 
-    /// See [`Link::refused_sends`].
+    /// See [`crate::Link::refused_sends`].
     fn refused_sends(&self) -> u64;
-}
-
-impl Transport for Link {
-    type Error = LinkError;
-
-    fn packets(&mut self, sink: impl FnMut(WorldRank, Option<&[u8]>)) -> Result<usize, LinkError> {
-        Link::packets(self, sink)
-    }
-
-    fn receive(&mut self, tag: i32) -> Result<Option<Message>, LinkError> {
-        Link::receive(self, tag)
-    }
-
-    fn has_room(&self, to: WorldRank, tag: i32) -> bool {
-        Link::has_room(self, to, tag)
-    }
-
-    fn is_free(&self, to: WorldRank, tag: i32) -> bool {
-        Link::is_free(self, to, tag)
-    }
-
-    fn send_latest(
-        &mut self,
-        to: WorldRank,
-        tag: i32,
-        kind: Option<u8>,
-        bytes: Vec<u8>,
-    ) -> Result<bool, LinkError> {
-        Link::send_latest(self, to, tag, kind, bytes)
-    }
-
-    fn send_surely(&mut self, to: WorldRank, tag: i32, bytes: Vec<u8>) -> Result<(), LinkError> {
-        Link::send_surely(self, to, tag, bytes)
-    }
-
-    fn progress(&mut self) -> Result<(), LinkError> {
-        Link::progress(self)
-    }
-
-    fn refused_sends(&self) -> u64 {
-        Link::refused_sends(self)
-    }
 }

@@ -74,6 +74,8 @@ pub fn name(region: crate::ids::RegionId) -> &'static str {
 
 /// `MPI_Abort`, which is never recorded: it does not come back.
 pub const ABORT: crate::ids::RegionId = crate::ids::RegionId(index_of("MPI_Abort") as u16);
+/// The call that usually initialises MPI.
+pub const INIT: crate::ids::RegionId = crate::ids::RegionId(index_of("MPI_Init") as u16);
 
 /// Whether the region begins a rank's life in MPI.
 #[inline]

@@ -48,6 +48,24 @@ class Job(Answer):
     """Family of the MPI library: "ompi" or "mpich"."""
     library: str
     """The MPI library's own version line."""
+    observation: Observation
+    """Set where nothing runs and a saved observation answers: what it is of."""
+
+
+@dataclass(frozen=True)
+class Observation(Answer):
+    """A saved observation that is open."""
+
+    from_ns: int
+    """Its begin, in job time, in ns."""
+    to_ns: int
+    """Its end, in job time, in ns."""
+    saved_unix_ns: int
+    """When it was saved, in ns since 1970."""
+    calls: int
+    """Calls in it."""
+    reduced: int
+    """Calls of the run that the buffers had given up when it was saved: no answer has them."""
 
 
 @dataclass(frozen=True)
@@ -1131,6 +1149,8 @@ class SavePage(Answer):
     missing."""
     last: bool
     """This was the last page: a stream that ends without it was cut off."""
+    observed_from_ns: int
+    """Since when the job was observed, in job time, in ns."""
 
 
 @dataclass(frozen=True)
@@ -1153,6 +1173,19 @@ class SavedPiece(Answer):
     """All bins of the location have been sent."""
     cut: bool
     """The buffer went to another thread meanwhile: bins are missing."""
+    pauses: list[PauseInterval]
+    """With the first piece of a rank: when it was paused. The newest 64; one in force ends with the
+    save."""
+
+
+@dataclass(frozen=True)
+class PauseInterval(Answer):
+    """A stretch of job time in which a rank was paused."""
+
+    from_ns: int
+    """Begin, in ns."""
+    to_ns: int
+    """End, in ns."""
 
 
 @dataclass(frozen=True)

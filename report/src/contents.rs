@@ -172,8 +172,11 @@ impl Report {
     /// What limited the run; nothing where its efficiency is not known.
     pub(crate) fn explained(&self) -> Option<Explanation> {
         explain_run(Run {
-            coverage: self.coverage.clone(),
-            efficiency: self.efficiency?,
+            grid: v1::GridReply {
+                coverage: Some(self.coverage.clone()),
+                efficiency: Some(self.efficiency?),
+                ..v1::GridReply::default()
+            },
             waits: self.wait_states.clone().unwrap_or_default(),
             functions: Report::function_rows(&self.totals),
             recorded_ns: recording::span_ns(&self.status()),

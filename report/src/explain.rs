@@ -52,7 +52,7 @@ pub struct Seen {
     pub waits_after: WaitStatesReply,
     /// Between the two, in ns.
     pub interval_ns: u64,
-    /// It is a whole run, which is over; there are no columns then.
+    /// It is a whole run, which is over.
     pub whole: bool,
 }
 

@@ -65,6 +65,7 @@ fn sample() -> Final {
             nodes: 1,
             family: "ompi".into(),
             library: "Open MPI v4.1.4\n".into(),
+            observation: None,
         },
         functions,
         matrix: Matrix {

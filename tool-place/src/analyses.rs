@@ -111,6 +111,11 @@ impl Analyses {
         }
     }
 
+    /// Calls have a place on the axis of time from then on, in ticks.
+    pub fn time_since(&mut self, ticks: u64) {
+        self.known_since = Some(ticks);
+    }
+
     /// Which analyses are on, of an answer whose sums begin at `from_ns` and that is made at
     /// `now_ns` (job time).
     pub fn status(&self, from_ns: u64, now_ns: u64) -> AnalysesStatus {

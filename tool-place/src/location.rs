@@ -32,6 +32,17 @@ pub struct Location {
     pub cut_off: CutOff,
     /// Losses that the order of messages knows of.
     pub lost_known: u64,
+    /// What had been given up of it before its calls came here; nothing of a location that records.
+    pub before: Before,
+}
+
+/// What a saved observation says of calls that it does not have.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Before {
+    /// Of what ended later nothing is missing, in ticks; nothing if none was given up.
+    pub gone_until: Option<u64>,
+    /// Calls that the buffer had given up.
+    pub reduced: u64,
 }
 
 /// What a location's cuts have done to its calls.
@@ -117,6 +128,7 @@ impl Location {
             missing: None,
             cut_off: CutOff::default(),
             lost_known: 0,
+            before: Before::default(),
         }
     }
 
@@ -172,6 +184,26 @@ pub struct Both<'a> {
 }
 
 impl Both<'_> {
+    /// A call of a saved observation: cuts have judged it before it was saved.
+    pub fn saved(&mut self, call: &Call, parts: &[Part], is_clipped: bool) {
+        self.cut_off.last = match is_clipped {
+            true => Clipping::Clipped,
+            false => Clipping::Whole,
+        };
+        self.give(call, parts, is_clipped);
+        let begin = call.end.saturating_sub(call.duration);
+        self.analyses
+            .messages(self.cut_off.when(begin, call.end), Some(call), parts);
+    }
+
+    /// What is left of a call of a saved observation: more of what it completed.
+    pub fn saved_rest(&mut self, end: u64, parts: &[Part]) {
+        self.cut_off.last = Clipping::Whole;
+        self.analyses.more(end, end, parts);
+        self.analyses
+            .messages(self.cut_off.when(end, end), None, parts);
+    }
+
     #[inline]
     fn give(&mut self, call: &Call, parts: &[Part], clipped: bool) {
         self.store.call(call, parts, clipped);

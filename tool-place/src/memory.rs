@@ -12,7 +12,7 @@ use invivo_proto::shm::{
     Status, region_bytes,
 };
 use rustix::fs::{SealFlags, fcntl_get_seals, fstat, fstatfs};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use std::ffi::c_void;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{Ordering, fence};
@@ -122,6 +122,26 @@ impl Memory {
                 Err(error.into())
             }
         }
+    }
+
+    /// New memory that no process writes to, as that of a rank from which nothing has come.
+    ///
+    /// # Errors
+    /// When the kernel gives none.
+    pub fn blank(rank: u32, ranks: u32) -> Result<Memory, MemoryError> {
+        const PACKETS: usize = 2;
+        let bytes = region_bytes(PACKETS);
+        let prot = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: the kernel chooses the address, so that nothing else is overlaid.
+        let base = unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, prot, MapFlags::PRIVATE)? };
+        // SAFETY: `base` begins a page-aligned, writable, zeroed mapping of that many bytes, which
+        // `drop` alone unmaps, and so many packets are allowed.
+        let region = unsafe { Region::create(base.cast(), PACKETS, rank, ranks, 0) };
+        Ok(Memory {
+            base,
+            bytes,
+            region,
+        })
     }
 
     /// The first part.

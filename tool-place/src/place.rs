@@ -20,6 +20,7 @@ mod interval_timer;
 mod job_end;
 mod local_rank;
 mod local_ranks;
+pub mod observed;
 mod pressure;
 mod queries;
 mod rank_counts;

@@ -8,6 +8,7 @@ mod buffers;
 mod frequency;
 mod leavings;
 mod ledger_report;
+pub mod observed;
 mod open_calls;
 mod salvage;
 pub mod saved;

@@ -4,11 +4,11 @@ use crate::place::Place;
 use crate::role::PlaceRole;
 use crate::supervisors::Supervisors;
 use crate::time_point::Now;
+use invivo_mpi_link::LinkError;
 use invivo_mpi_link::bell::whereabouts;
 use invivo_mpi_link::clock::{NodeClock, read_closely};
-use invivo_mpi_link::{Link, LinkError, packet_buffers};
-use invivo_proto::channel::TAG_WELCOME;
 use invivo_proto::ids::WorldRank;
+use invivo_proto::rank_set::RankSet;
 use invivo_tbon::layout::Layout;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -54,15 +54,17 @@ pub enum StartError {
     },
 }
 
-/// Listens for the supervisors of the ranks of place `me`, welcomes these, and makes its role.
+/// Listens for the supervisors of the ranks of place `me`, and makes its role. `welcome` sends
+/// these ranks the address of the socket, for which they wait, once it has posted receives for
+/// their packets, so that the first of these find a buffer.
 ///
 /// # Errors
 /// When there is no such place, or MPI refuses.
 pub fn place(
-    link: &mut Link,
     layout: Layout,
     me: WorldRank,
     args: PlaceArgs,
+    welcome: impl FnOnce(RankSet, &[u8]) -> Result<(), LinkError>,
 ) -> Result<PlaceRole, StartError> {
     let parent = layout.parent(me).ok_or(StartError::NoPlace(me))?;
     let ranks = layout.ranks_at(me).ok_or(StartError::NoPlace(me))?;
@@ -78,8 +80,6 @@ pub fn place(
             None
         }
     };
-    // Posted before any rank is welcomed, so that the first packets find a buffer.
-    link.post_packets(packet_buffers(ranks.len()))?;
     // Every rank waits for this message, so it is sent without a socket as well, with an empty
     // address.
     let address = if supervisors.is_some() {
@@ -87,9 +87,7 @@ pub fn place(
     } else {
         &[]
     };
-    for rank in ranks.iter() {
-        link.send(layout.world_of(rank), TAG_WELCOME, address.to_vec())?;
-    }
+    welcome(ranks, address)?;
 
     // The first measurement of the clock takes 20 ms; the ranks have their welcome by then.
     let place = Place::new(layout, me, supervisors, NodeClock::start(), now());

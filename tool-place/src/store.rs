@@ -220,6 +220,16 @@ impl Store {
         self.buffer.as_deref()
     }
 
+    /// Which thread has the location.
+    pub fn occupant(&self) -> u32 {
+        self.occupant
+    }
+
+    /// Counts calls that became something else before any came here.
+    pub fn recall(&mut self, before: &Ledger) {
+        invivo_tbon::coverage::add(&mut self.apart, before);
+    }
+
     /// Calls that found no buffer.
     pub fn not_kept(&self) -> u64 {
         self.apart.dropped_by_place

@@ -140,9 +140,14 @@ impl Traffic {
             self.waits.learn_time(offset_ns);
         }
         self.anchor = (moment.ticks(), moment.job_ns());
-        self.error_ns = moment.error_ns();
-        self.messages.set_clock_error(moment.error_ns());
-        self.waits.set_clock_error(moment.error_ns());
+        self.set_clock_error(moment.error_ns());
+    }
+
+    /// How far job time may be off, where that was measured elsewhere.
+    pub fn set_clock_error(&mut self, error_ns: u64) {
+        self.error_ns = error_ns;
+        self.messages.set_clock_error(error_ns);
+        self.waits.set_clock_error(error_ns);
     }
 
     /// A call of a rank and its parts, or more parts of it. Until job time is known they have the

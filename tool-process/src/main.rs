@@ -11,7 +11,8 @@ use invivo_analysis_node::report::Report;
 use invivo_analysis_node::start::{self as node, RootArgs};
 use invivo_mpi_link::panics::{PanicGuard, report_panics};
 use invivo_mpi_link::runtime::{self, Exit, Member, Roles};
-use invivo_mpi_link::{Link, signals};
+use invivo_mpi_link::{Link, packet_buffers, signals};
+use invivo_proto::channel::TAG_WELCOME;
 use invivo_proto::ids::WorldRank;
 use invivo_tbon::layout::{Layout, NodeCount, Plan, RanksError, Role};
 use invivo_tool_place::start::{self as place, PlaceArgs};
@@ -157,7 +158,14 @@ impl Parts<'_> {
         let role = match role {
             Role::Place { .. } => {
                 let args = self.place.take().ok_or_else(nothing)?;
-                let place = place::place(self.link, self.layout, address, args)?;
+                let (link, layout) = (&mut *self.link, self.layout);
+                let place = place::place(layout, address, args, |ranks, socket| {
+                    link.post_packets(packet_buffers(ranks.len()))?;
+                    for rank in ranks.iter() {
+                        link.send(layout.world_of(rank), TAG_WELCOME, socket.to_vec())?;
+                    }
+                    Ok(())
+                })?;
                 AnyRole::Place(Box::new(place))
             }
             Role::Node { .. } => {
@@ -166,7 +174,7 @@ impl Parts<'_> {
             }
             Role::Root | Role::Application(_) => {
                 let (args, report) = self.root.take().ok_or("the root needs --report-fd")?;
-                let root = node::root(&self.layout, args, report);
+                let root = node::root(&self.layout, args, Link::library(), report);
                 AnyRole::Root(Box::new(root.ok_or_else(nothing)?))
             }
         };

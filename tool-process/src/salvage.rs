@@ -7,6 +7,7 @@ use crate::any_role::AnyRole;
 use crate::seats::Seats;
 use invivo_analysis_node::report::Report;
 use invivo_analysis_node::start::{self as node, RootArgs};
+use invivo_mpi_link::Link;
 use invivo_mpi_link::panics::{PanicGuard, report_panics};
 use invivo_mpi_link::runtime::{self, Member, Roles};
 use invivo_proto::ids::WorldRank;
@@ -50,7 +51,8 @@ pub fn run(
             }
             Role::Root => {
                 let (args, report) = root.take().ok_or("the root needs --report-fd")?;
-                let root = node::root(&layout, args, report).ok_or_else(nothing)?;
+                let root = node::root(&layout, args, Link::library(), report);
+                let root = root.ok_or_else(nothing)?;
                 let layer = layout.height(address).unwrap_or(0);
                 (layer, AnyRole::Root(Box::new(root.salvaging())))
             }

@@ -8,36 +8,41 @@ use invivo_proto::control::link::Answer;
 use invivo_proto::control::results::Coverage;
 use invivo_proto::control::tree::Partial;
 
+/// The answer that a result of the whole job is, with what is known around it.
+pub fn present(partial: Partial, coverage: Coverage, around: &Surroundings<'_>) -> Answer {
+    match partial {
+        Partial::Functions(table) => Answer::Functions(table, coverage),
+        Partial::Matrix(matrix) => Answer::Matrix(matrix, coverage),
+        Partial::Messages(messages) => Answer::Messages(*messages, coverage),
+        Partial::Buffers(buffers) => Answer::Buffers(buffers, coverage),
+        Partial::Records(records) => Answer::Records(records, coverage),
+        Partial::Timeline(last) => Answer::Timeline(last, coverage),
+        Partial::Hang(waits) => Answer::Hang(Box::new((explain(&waits, around), *waits)), coverage),
+        Partial::Stacks(stacks) => Answer::Stacks(stacks, coverage),
+        Partial::Analyses(analyses) => Answer::Analyses(analyses, coverage),
+        Partial::Grid(grid) => Answer::Grid(grid, coverage),
+        Partial::Sites(table) => Answer::Sites(table, coverage),
+        Partial::Saved(saved) => Answer::Saved(saved, coverage),
+        Partial::WaitStates(waits) => Answer::WaitStates(waits, coverage),
+        Partial::Status(mut status) => {
+            status.cut_notes();
+            Answer::Status(status, coverage)
+        }
+    }
+}
+
 impl RootServer {
     /// Makes an answer of what the tree found.
-    pub(super) fn present(&self, partial: Partial, mut coverage: Coverage) -> Answer {
+    pub(super) fn present(&self, mut partial: Partial, mut coverage: Coverage) -> Answer {
         coverage.tool_cpu_ns = coverage.tool_cpu_ns.saturating_add(self.stats.cpu_ns);
-        match partial {
-            Partial::Functions(table) => Answer::Functions(table, coverage),
-            Partial::Matrix(matrix) => Answer::Matrix(matrix, coverage),
-            Partial::Messages(messages) => Answer::Messages(*messages, coverage),
-            Partial::Buffers(buffers) => Answer::Buffers(buffers, coverage),
-            Partial::Records(records) => Answer::Records(records, coverage),
-            Partial::Timeline(last) => Answer::Timeline(last, coverage),
-            Partial::Hang(waits) => {
-                let around = Surroundings {
-                    ranks: self.job.ranks,
-                    members: &|comm| self.root.group(comm).map(Members::of),
-                };
-                Answer::Hang(Box::new((explain(&waits, &around), *waits)), coverage)
-            }
-            Partial::Stacks(stacks) => Answer::Stacks(stacks, coverage),
-            Partial::Analyses(analyses) => Answer::Analyses(analyses, coverage),
-            Partial::Grid(grid) => Answer::Grid(grid, coverage),
-            Partial::Sites(table) => Answer::Sites(table, coverage),
-            Partial::Saved(saved) => Answer::Saved(saved, coverage),
-            Partial::WaitStates(waits) => Answer::WaitStates(waits, coverage),
-            Partial::Status(mut status) => {
-                status.notes.extend(self.own_notes());
-                status.cut_notes();
-                Answer::Status(status, coverage)
-            }
+        if let Partial::Status(status) = &mut partial {
+            status.notes.extend(self.own_notes());
         }
+        let around = Surroundings {
+            ranks: self.job.ranks,
+            members: &|comm| self.root.group(comm).map(Members::of),
+        };
+        present(partial, coverage, &around)
     }
 
     /// What went wrong at the root itself.

@@ -130,6 +130,11 @@ impl Calls {
         }
     }
 
+    /// The job time of ticks, in ns, as of the times of its calls.
+    pub fn job_ns(&self, ticks: u64) -> u64 {
+        self.clock.job_ns(ticks)
+    }
+
     fn call(&self, contents: Contents) -> SavedCall {
         let (begin, end) = (contents.head.begin(), contents.head.end());
         SavedCall {

@@ -24,10 +24,16 @@ pub struct About {
     pub writer: String,
     /// The job.
     pub job: Job,
+    /// Since when the job was observed, in job time; 0 where that was not saved.
+    #[serde(default)]
+    pub observed_from_ns: u64,
     /// Begin of the interval.
     pub from_ns: u64,
     /// End of the interval: calls that began later do not belong to it.
     pub to_ns: u64,
+    /// No interval was asked for: all that the buffers held.
+    #[serde(default)]
+    pub is_all: bool,
     /// When the save was asked for, in ns since 1970, by the clock of the host where it was
     /// written.
     pub saved_unix_ns: u64,
@@ -83,6 +89,9 @@ pub struct Location {
     /// Communicators of the rank that are not told.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub communicators_left_out: u64,
+    /// Begin and end of the rank's pauses, with its first location: the newest 64.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pauses: Vec<(u64, u64)>,
     /// The call that it was in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open: Option<OpenCall>,

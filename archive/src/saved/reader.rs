@@ -89,6 +89,8 @@ pub struct SavedObservation {
     about: About,
     /// In the order of ranks and threads.
     locations: Vec<Location>,
+    /// Communicators as they were told.
+    told: Vec<Communicator>,
     groups: HashMap<CommId, Group>,
     /// What ranks call their communicators, in the order of the numbers.
     memberships: HashMap<u32, Vec<Membership>>,
@@ -111,8 +113,10 @@ impl SavedObservation {
         };
         let mut communicators = Lines::open(dir, COMMUNICATORS_FILE, &sums)?;
         let mut groups = HashMap::from([(WORLD, Group::world(about.job.ranks))]);
-        while let Some(told) = communicators.next::<Communicator>()? {
-            groups.insert(told.id, Group::of(&told));
+        let mut told = Vec::new();
+        while let Some(one) = communicators.next::<Communicator>()? {
+            groups.insert(one.id, Group::of(&one));
+            told.push(one);
         }
         let mut lines = Lines::open(dir, LOCATIONS_FILE, &sums)?;
         let (mut locations, mut memberships) = (Vec::new(), HashMap::new());
@@ -141,6 +145,7 @@ impl SavedObservation {
             dir: dir.to_owned(),
             about,
             locations,
+            told,
             groups,
             memberships,
         })
@@ -174,6 +179,11 @@ impl SavedObservation {
         let of_ranks = self.memberships.iter().map(each);
         of_ranks
             .flat_map(|(rank, of): (u32, &Vec<Membership>)| of.iter().map(move |one| (rank, one)))
+    }
+
+    /// The communicators whose members are known, but for the world.
+    pub fn communicators(&self) -> &[Communicator] {
+        &self.told
     }
 
     /// A communicator's members; nothing where they are not known.

@@ -17,6 +17,8 @@ Looks for some seconds, and says which of these it is: nothing, one rank that co
 the others, ranks that compute in turn, or communication; with the numbers and the line of the
 program that has most of the time in MPI.
 
+Of a saved observation that is open it is the whole of it.
+
 Examples:
   invivo explain
   invivo explain --for 10s
@@ -42,6 +44,16 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         anyhow::bail!("--for takes 500ms to 10m; give a time in between, as --for 10s");
     }
     let (job, client) = args.target.client(Scope::View)?;
+    if job.observation.is_some() {
+        let told = patiently(&job, async || look::observation(client.clone()).await).await?;
+        let told = told.ok_or_else(|| anyhow::anyhow!("too little is known of its ranks"))?;
+        if args.target.json {
+            print_json(&told)?;
+        } else {
+            print(&format!("{}.\n", told.sentence))?;
+        }
+        return Ok(Outcome::Done);
+    }
     let moment = async || patiently(&job, async || look::moment(client.clone()).await).await;
     let first = moment().await?;
     let progress = Progress::show("looking at the job", Some(time));

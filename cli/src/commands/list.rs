@@ -42,6 +42,9 @@ struct Row<'a> {
     /// The same in job time, in which JSON gives points in time.
     started_ns: u64,
     command: &'a [String],
+    /// The directory of the saved observation that answers instead of a job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    observation: Option<&'a Path>,
     socket: &'a Path,
     connect: &'a Path,
 }
@@ -95,6 +98,7 @@ fn row((path, connect): &(PathBuf, Connect)) -> Row<'_> {
         started_unix: connect.started_unix,
         started_ns: connect.started_ns,
         command: &connect.command,
+        observation: connect.observation.as_deref(),
         socket: &connect.socket,
         connect: path,
     }
@@ -110,11 +114,15 @@ fn text(jobs: &[(PathBuf, Connect)], now_unix: u64) -> String {
     let mut table = Table::new(columns);
     for (_, connect) in jobs {
         let age = now_unix.saturating_sub(connect.started_unix);
+        let of = match &connect.observation {
+            Some(dir) => format!("observation {}", dir.display()),
+            None => connect.command.join(" "),
+        };
         table.row([
             connect.job.clone(),
             duration(age.saturating_mul(1_000_000_000)),
             connect.host.clone(),
-            connect.command.join(" "),
+            of,
         ]);
     }
     table.text()

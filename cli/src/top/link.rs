@@ -44,7 +44,11 @@ impl Link {
         let job = Arc::new(job);
         // A task of its own, so that a gateway that does not answer never blocks a key.
         tokio::spawn(watch(job.clone(), client.clone(), interval, events.clone()));
-        tokio::spawn(explain_always(client.clone(), events.clone()));
+        if job.observation.is_some() {
+            tokio::spawn(explain_once(client.clone(), events.clone()));
+        } else {
+            tokio::spawn(explain_always(client.clone(), events.clone()));
+        }
         Link {
             job,
             client,
@@ -171,6 +175,14 @@ async fn take(
         }
     }
     Ok(())
+}
+
+/// Explains a saved observation, in which nothing goes on.
+async fn explain_once(client: Client, events: Sender<Event>) {
+    if let Ok(told) = look::observation(client).await {
+        let event = Event::Explained(told.into_inner().map(Box::new));
+        let _ = events.send(event).await;
+    }
 }
 
 /// Explains the last seconds, again and again, until the screen is closed.

@@ -38,6 +38,7 @@ pub fn hello(scope: &str) -> HelloReply {
             nodes: 1,
             family: "ompi".into(),
             library: "Open MPI v4.1.4, package: Debian OpenMPI".into(),
+            observation: None,
         }),
         root_connected: true,
     }

@@ -2,7 +2,7 @@
 //! tree can be moved.
 //!
 //! ```text
-//! bin/invivo  bin/ui-gateway  lib/invivo/client
+//! bin/invivo  bin/ui-gateway  lib/invivo/client  lib/invivo/observation
 //! lib/invivo/FAMILY/{libinvivo_shim.so,tool-process,self-test}
 //! ```
 //!
@@ -98,6 +98,11 @@ impl Artefacts {
             Ok(beside) if !installed.exists() && beside.exists() => beside,
             _ => installed,
         }
+    }
+
+    /// The program that answers for a saved observation.
+    pub fn observation(&self) -> PathBuf {
+        self.root.join("lib/invivo/observation")
     }
 
     fn of_family(&self, family: Family, name: &str) -> PathBuf {

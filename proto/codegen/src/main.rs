@@ -19,7 +19,7 @@ const MADE: &str = "Made by `cargo xtask generate` from proto/gateway.proto. Do 
 const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../grpc/src/generated");
 /// Messages that a report holds: those alone are read back, from JSON, where a field that a report
 /// of an older version lacks has its default.
-const IN_REPORTS: [&str; 17] = [
+const IN_REPORTS: [&str; 18] = [
     "AnalysisStatus",
     "CollectiveCalls",
     "CommunicatorWaits",
@@ -28,6 +28,7 @@ const IN_REPORTS: [&str; 17] = [
     "Efficiency",
     "Job",
     "Ledger",
+    "Observation",
     "OffInterval",
     "RankCounts",
     "RankWaitRow",

@@ -40,6 +40,19 @@ impl From<&link::JobDescription> for v1::Job {
             nodes: job.nodes,
             family: job.family.clone(),
             library: job.library.clone(),
+            observation: job.observation.as_ref().map(v1::Observation::from),
+        }
+    }
+}
+
+impl From<&link::ObservationDescription> for v1::Observation {
+    fn from(of: &link::ObservationDescription) -> v1::Observation {
+        v1::Observation {
+            from_ns: of.from_ns,
+            to_ns: of.to_ns,
+            saved_unix_ns: of.saved_unix_ns,
+            calls: of.calls,
+            reduced: of.reduced,
         }
     }
 }

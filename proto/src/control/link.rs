@@ -105,6 +105,23 @@ pub struct JobDescription {
     pub family: String,
     /// The MPI library's own version line.
     pub library: String,
+    /// It does not run: this was saved of it.
+    pub observation: Option<ObservationDescription>,
+}
+
+/// What a saved observation is of. Times in ns.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct ObservationDescription {
+    /// Its begin, in job time.
+    pub from_ns: u64,
+    /// Its end, in job time.
+    pub to_ns: u64,
+    /// When it was saved, since 1970.
+    pub saved_unix_ns: u64,
+    /// Calls in it.
+    pub calls: u64,
+    /// Calls of the run that the buffers had given up by then, so that no answer has them.
+    pub reduced: u64,
 }
 
 /// What the root hands to its supervisor when the job ends, on the descriptor given to it, framed

@@ -114,6 +114,9 @@ pub struct SavedLocation {
     pub comms_left_out: u64,
     /// Ticks and the job time that they stand for, in ns; rising.
     pub clock: Vec<(u64, u64)>,
+    /// Begin and end of the rank's pauses, in job time, with its first location: the newest 64, and
+    /// one in force up to now.
+    pub pauses: Vec<(u64, u64)>,
 }
 
 /// A bin of a buffer.

@@ -195,6 +195,7 @@ pub fn saved() -> Saved {
                 piece,
                 comms_left_out: 9,
                 clock: vec![(3000, 5_000_000_000), (3100, 5_000_000_033)],
+                pauses: vec![(4_000_000_000, 4_500_000_000)],
             })),
             bins: bins.into(),
             is_complete: true,

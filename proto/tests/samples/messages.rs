@@ -320,6 +320,7 @@ fn job() -> JobDescription {
         nodes: 1,
         family: "ompi".into(),
         library: "Open MPI v4.1.4".into(),
+        observation: None,
     }
 }
 

@@ -1,15 +1,13 @@
-//! What limited a run that is over, by its report.
+//! What limited a run that is over, by its report or by what was saved of it.
 
 use super::{Explanation, Limit, Seen, Site, explain};
-use invivo_grpc::v1::{Coverage, Efficiency, FunctionRow, GridReply, WaitStatesReply};
+use invivo_grpc::v1::{FunctionRow, GridReply, WaitStatesReply};
 
-/// What a report knows of a run.
+/// What is known of a run by a report, or by a saved observation.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// How complete it is.
-    pub coverage: Coverage,
-    /// Of all ranks.
-    pub efficiency: Efficiency,
+    /// Of computing, with the efficiency of all ranks; a report has no columns.
+    pub grid: GridReply,
     /// Who waited for whom.
     pub waits: WaitStatesReply,
     /// The functions, all ranks together.
@@ -22,11 +20,7 @@ pub struct Run {
 pub fn explain_run(run: Run) -> Option<Explanation> {
     let most = most(&run);
     let seen = Seen {
-        grid: GridReply {
-            coverage: Some(run.coverage),
-            efficiency: Some(run.efficiency),
-            ..GridReply::default()
-        },
+        grid: run.grid,
         waits_after: run.waits,
         interval_ns: run.recorded_ns,
         whole: true,
@@ -36,7 +30,7 @@ pub fn explain_run(run: Run) -> Option<Explanation> {
     (told.limit != Limit::Unknown).then_some(told)
 }
 
-/// The function with the most time: a report does not know where in the program.
+/// The function with the most time: neither knows where in the program.
 fn most(run: &Run) -> Option<Site> {
     let all: u64 = run.functions.iter().map(|row| row.time_ns).sum();
     let row = run.functions.iter().max_by_key(|row| row.time_ns)?;
@@ -46,6 +40,6 @@ fn most(run: &Run) -> Option<Site> {
         share: row.time_ns as f64 / all as f64,
         calls: row.calls,
         bytes: row.bytes_out + row.bytes_in,
-        ranks: run.efficiency.ranks,
+        ranks: run.grid.efficiency.map_or(0, |of| of.ranks),
     })
 }

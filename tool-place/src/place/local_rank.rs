@@ -51,6 +51,8 @@ pub struct LocalRank {
     pub lingers: bool,
     /// It can wake this process.
     pub rings: bool,
+    /// It was paused when it was saved: nothing else says so of a saved observation.
+    pub was_paused: bool,
     /// Its program had switched recording off when it was looked at last.
     was_off_by_program: bool,
     process: Process,
@@ -68,6 +70,7 @@ impl LocalRank {
             fault: None,
             lingers: false,
             rings: false,
+            was_paused: false,
             was_off_by_program: false,
             process: Process::default(),
             orphan_until_ns: 0,
@@ -211,7 +214,9 @@ impl LocalRank {
             (_, said) if self.records.is_salvaged() => said,
             (Life::Finished | Life::Ending, _) => RankState::Finished,
             // Wherever it is, it gets no further than the end of its call.
-            (Life::Alive, RankState::Computing | RankState::InMpi) if is_paused => {
+            (Life::Alive, RankState::Computing | RankState::InMpi)
+                if is_paused || self.was_paused =>
+            {
                 RankState::Paused
             }
             (Life::Alive, state) => state,

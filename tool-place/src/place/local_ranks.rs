@@ -68,6 +68,11 @@ impl LocalRanks {
         }
     }
 
+    /// The first rank was seen then, in ns of the node.
+    pub fn seen_since(&mut self, seen_ns: u64) {
+        self.seen_ns = Some(seen_ns);
+    }
+
     pub fn len(&self) -> usize {
         self.ranks.len()
     }

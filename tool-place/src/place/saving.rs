@@ -193,6 +193,11 @@ impl View {
                     let known = local.feed.analyses.communicators();
                     let of_rank = memberships.remove(&rank).unwrap_or_default();
                     frozen.about.comms_left_out = name_communicators(piece, known, &of_rank);
+                    let (_, pauses) = local.feed.analyses.over_time(rank);
+                    let job_ns = |at| moment.job_of_ticks(at);
+                    let pauses = pauses.kept(moment.ticks());
+                    let pauses = pauses.map(|(begin, end)| (job_ns(begin), job_ns(end)));
+                    frozen.about.pauses = pauses.collect();
                 }
                 let begin = frozen.about.clock.first().map(|(_, job_ns)| *job_ns);
                 oldest_ns = oldest_ns.min(begin.unwrap_or(u64::MAX));

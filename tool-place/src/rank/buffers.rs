@@ -49,7 +49,10 @@ impl RankRecords {
                 known: self.halvings_known(thread),
             });
             match location.store.buffer() {
-                Some(buffer) => add_buffer(self.id(thread), buffer, halvings, moment, sum),
+                Some(buffer) => {
+                    add_buffer(self.id(thread), buffer, halvings, moment, sum);
+                    sum.stored += location.before.reduced;
+                }
                 None => sum.without += 1,
             }
         }
@@ -79,6 +82,7 @@ impl RankRecords {
             return Some(records);
         };
         let gone_until = buffer.levels().filter_map(|level| level.gone_until).max();
+        let gone_until = gone_until.max(location.before.gone_until);
         records.gone_until_ns = gone_until.map(|ticks| moment.job_of_ticks(ticks));
         records.counters = counters(buffer);
         merge_losses(&mut records.losses, losses(buffer, moment));

@@ -51,6 +51,7 @@ impl RankRecords {
             about: SavedLocation {
                 piece,
                 comms_left_out: 0,
+                pauses: Vec::new(),
                 clock: clock_points(moment, oldest.max(since.min(moment.ticks()))),
             },
             bytes,

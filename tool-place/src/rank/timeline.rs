@@ -92,6 +92,7 @@ impl RankRecords {
             piece.counters = counters(buffer);
             merge_losses(&mut piece.losses, losses(buffer, moment));
             let gone_until = buffer.levels().filter_map(|level| level.gone_until).max();
+            let gone_until = gone_until.max(location.and_then(|one| one.before.gone_until));
             piece.gone_until_ns = gone_until.map(|ticks| moment.job_of_ticks(ticks));
         }
 

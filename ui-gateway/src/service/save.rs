@@ -16,6 +16,7 @@ use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt};
 use invivo_grpc::{convert, v1};
 use invivo_proto::control::link::{Answer, Ask};
+use invivo_proto::control::results::JobStatus;
 use invivo_proto::control::saved::{SaveAsk, SaveQuery, Saved, SavedPage};
 use invivo_proto::control::stacks::Chosen;
 use invivo_proto::control::tree::Query;
@@ -110,6 +111,11 @@ impl Service {
     }
 }
 
+/// Since when the job was observed, in job time.
+fn observed_from_ns(status: &JobStatus) -> u64 {
+    status.recording.now_ns.saturating_sub(status.observed_ns)
+}
+
 /// The pages of a save, whose interval ends now at the latest.
 ///
 /// # Errors
@@ -175,6 +181,7 @@ async fn pages(
         head: v1::SavePage {
             from_ns: interval.start,
             to_ns: interval.end,
+            observed_from_ns: observed_from_ns(status),
             ranks,
             locations_total: saved.locations,
             bytes_total: saved.bytes,

@@ -199,6 +199,7 @@ pub fn job() -> JobDescription {
         nodes: 1,
         family: "ompi".into(),
         library: "Open MPI".into(),
+        observation: None,
     }
 }
 

@@ -54,7 +54,7 @@ pub fn draw(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
 
     // Always of the live numbers, even while the page below is frozen.
     let state = states(model, &status);
-    let fine = state == ["LIVE"];
+    let fine = state == ["LIVE"] || state == ["SAVED"];
     let mut first = vec![(
         state.join(" + "),
         if fine { Mood::Good } else { Mood::Warning },
@@ -112,7 +112,8 @@ fn spans(parts: Vec<(String, Mood)>, look: Look) -> Line<'static> {
     Line::from(spans)
 }
 
-/// What is not as in a job that is simply watched, in capitals; LIVE where nothing is.
+/// What is not as in a job that is simply watched, in capitals; LIVE where nothing is, and SAVED
+/// where it is no job.
 fn states(model: &Model, status: &JobStatus) -> Vec<String> {
     let mut states = Vec::new();
     match &model.connection {
@@ -140,7 +141,9 @@ fn states(model: &Model, status: &JobStatus) -> Vec<String> {
         states.push("FROZEN".to_owned());
     }
     if states.is_empty() {
-        states.push("LIVE".to_owned());
+        let job = model.hello.as_ref().and_then(|hello| hello.job.as_ref());
+        let is_saved = job.is_some_and(|job| job.observation.is_some());
+        states.push(if is_saved { "SAVED" } else { "LIVE" }.to_owned());
     }
     states
 }

@@ -38,6 +38,11 @@ fn saved_piece(saved: &SavedPiece) -> v1::SavedPiece {
             .collect(),
         complete: saved.is_complete,
         cut: saved.is_cut,
+        pauses: about
+            .map_or(&[][..], |about| &about.pauses)
+            .iter()
+            .map(|&(from_ns, to_ns)| v1::PauseInterval { from_ns, to_ns })
+            .collect(),
     }
 }
 

@@ -55,6 +55,31 @@ pub struct Job {
     /// The MPI library's own version line.
     #[prost(string, tag = "6")]
     pub library: ::prost::alloc::string::String,
+    /// Set where nothing runs and a saved observation answers: what it is of.
+    #[prost(message, optional, tag = "7")]
+    pub observation: ::core::option::Option<Observation>,
+}
+/// A saved observation that is open.
+#[derive(serde::Deserialize)]
+#[serde(default)]
+#[derive(serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Observation {
+    /// Its begin, in job time, in ns.
+    #[prost(uint64, tag = "1")]
+    pub from_ns: u64,
+    /// Its end, in job time, in ns.
+    #[prost(uint64, tag = "2")]
+    pub to_ns: u64,
+    /// When it was saved, in ns since 1970.
+    #[prost(uint64, tag = "3")]
+    pub saved_unix_ns: u64,
+    /// Calls in it.
+    #[prost(uint64, tag = "4")]
+    pub calls: u64,
+    /// Calls of the run that the buffers had given up when it was saved: no answer has them.
+    #[prost(uint64, tag = "5")]
+    pub reduced: u64,
 }
 /// How complete an answer is. Every view carries it.
 #[derive(serde::Deserialize)]
@@ -1695,6 +1720,9 @@ pub struct SavePage {
     /// This was the last page: a stream that ends without it was cut off.
     #[prost(bool, tag = "11")]
     pub last: bool,
+    /// Since when the job was observed, in job time, in ns.
+    #[prost(uint64, tag = "12")]
+    pub observed_from_ns: u64,
 }
 /// One location's part of a page.
 #[derive(serde::Serialize)]
@@ -1722,6 +1750,21 @@ pub struct SavedPiece {
     /// The buffer went to another thread meanwhile: bins are missing.
     #[prost(bool, tag = "7")]
     pub cut: bool,
+    /// With the first piece of a rank: when it was paused. The newest 64; one in force ends with the
+    /// save.
+    #[prost(message, repeated, tag = "8")]
+    pub pauses: ::prost::alloc::vec::Vec<PauseInterval>,
+}
+/// A stretch of job time in which a rank was paused.
+#[derive(serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PauseInterval {
+    /// Begin, in ns.
+    #[prost(uint64, tag = "1")]
+    pub from_ns: u64,
+    /// End, in ns.
+    #[prost(uint64, tag = "2")]
+    pub to_ns: u64,
 }
 /// A tick of a node's clock, and the job time that it stands for. Between two of them it is a
 /// straight line.

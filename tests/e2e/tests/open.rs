@@ -1,0 +1,272 @@
+//! A saved observation answers as the job did when it was saved.
+
+use invivo_e2e::checks;
+use invivo_e2e::clients::number;
+use invivo_e2e::job::{Job, Running};
+use invivo_e2e::mpi::Family;
+use invivo_e2e::programs::program;
+use serde_json::Value;
+use std::path::Path;
+use std::process::Output;
+
+const RANKS: u32 = 4;
+
+/// How far times may be apart, in ns for each call: its begin and its end are rounded to whole ns
+/// of job time when they are read.
+const ROUNDED_NS: u64 = 2;
+/// How far the rate of a node's clock may be another than when a call came: it is measured anew all
+/// the time.
+const RATE: f64 = 1e-4;
+
+fn shown(path: &Path) -> &str {
+    path.to_str().expect("a name of letters")
+}
+
+fn text(output: &Output) -> String {
+    let text = [output.stdout.as_slice(), &output.stderr].concat();
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// A program of messages, collectives and communicators that has done its rounds and waits.
+fn done<const N: usize>(family: Family, options: [&str; N]) -> Running {
+    let command = program(family, "told_rounds", []);
+    let mut running = Job::observed(family, RANKS, &command)
+        .options(options)
+        .start();
+    running.wait_for_answers();
+    running.wait_for_notes("begun");
+    // A pause in the midst of it, whose time is nobody's.
+    running.client().pause(RANKS, "60s");
+    running.client().resume(RANKS);
+    running.until("many calls", |job| {
+        let status = job.client().try_json(&["status"])?;
+        let entered = number(&status, "/coverage/ledger/entered");
+        let observed_ns = number(&status, "/status/observed_ns");
+        (entered > 40_000 && observed_ns > 500_000_000).then_some(())
+    });
+    running.tell("enough");
+    running.wait_for_notes("done");
+    running
+}
+
+fn end(running: Running) {
+    running.tell("stop");
+    let ended = running.end();
+    assert_eq!(ended.code(), 0);
+    checks::conserved(&ended.report(), RANKS);
+    ended.assert_nothing_left();
+}
+
+/// The answer of the observation in `dir`.
+fn asked(running: &Running, dir: &Path, words: &[&str]) -> Value {
+    let line = [&["open", shown(dir), "--"], words].concat();
+    running.client().json(&line)
+}
+
+/// What the answer itself took and how it came, who has the most of what several have alike, and
+/// who was the last of those that came together.
+const OF_ANSWER: [&str; 9] = [
+    "caused_ns",
+    "caused_waits",
+    "coverage",
+    "observed_ns",
+    "analysis",
+    "max_rank",
+    "ranks_by_wait",
+    "culprit",
+    "now_ns",
+];
+
+/// How far two numbers of this name may be apart.
+fn slack(name: &str, value: f64, calls: u64) -> f64 {
+    match name {
+        // Of ranks that came together one waited for a moment or none.
+        "waits" | "count" => 8.0 + value / 5.0,
+        "mean_ns" | "stddev_ns" => 10.0 + value / 50.0,
+        "min_ns" | "max_ns" => 1_000.0 + value * RATE,
+        name if name.ends_with("_ns") => (calls * ROUNDED_NS) as f64 + value * RATE,
+        // Cells of the grid: calls are cut where columns meet, which is told by the clock as well.
+        "min" | "max" | "mean" | "sum" => 5_000.0 + value * 1e-3,
+        "parallel_efficiency" | "load_balance" | "communication_efficiency" => 1e-3,
+        _ => 0.0,
+    }
+}
+
+/// The rows in an order that does not depend on times.
+fn ordered(rows: &[Value]) -> Vec<&Value> {
+    let mut rows: Vec<&Value> = rows.iter().collect();
+    rows.sort_by_cached_key(|row| {
+        let name = |key: &str| row[key].to_string();
+        ["rank", "function", "state", "source", "destination", "id"].map(name)
+    });
+    rows
+}
+
+/// Compares two answers; numbers that are times may be apart by the rounding of so many calls.
+fn alike(path: &str, live: &Value, saved: &Value, calls: u64) {
+    match (live, saved) {
+        (Value::Object(live), Value::Object(saved)) => {
+            for (key, one) in live {
+                if !OF_ANSWER.contains(&key.as_str()) {
+                    let other = saved.get(key).unwrap_or(&Value::Null);
+                    alike(&format!("{path}/{key}"), one, other, calls);
+                }
+            }
+        }
+        (Value::Array(live), Value::Array(saved)) => {
+            assert_eq!(live.len(), saved.len(), "{path}");
+            for (at, (live, saved)) in ordered(live).into_iter().zip(ordered(saved)).enumerate() {
+                alike(&format!("{path}/{at}"), live, saved, calls);
+            }
+        }
+        (Value::Number(live), Value::Number(saved)) => {
+            let value = |number: &serde_json::Number| number.as_f64().unwrap_or(f64::NAN);
+            let (live, saved) = (value(live), value(saved));
+            let name = path.rsplit('/').next().unwrap_or_default();
+            let slack = slack(name, live.abs(), calls);
+            assert!((live - saved).abs() <= slack, "{path}: {live} and {saved}");
+        }
+        _ => assert_eq!(live, saved, "{path}"),
+    }
+}
+
+fn answers_as_the_job_did(family: Family) {
+    let all = "functions,matrix,messages,heatmap,waitstates";
+    let running = done(family, ["--analyses", all]);
+    let dir = running.directory().join("all");
+    let saved = running.client().json(&["save", shown(&dir)]);
+    assert_eq!(number(&saved, "/reduced"), 0, "{saved}");
+    let calls = number(&saved, "/kept");
+    for words in [
+        &["functions", "--per-rank"][..],
+        &["matrix"],
+        &["messages"],
+        &["waitstates"],
+        &["efficiency", "--interval", "200ms..300ms"],
+        &["heatmap", "--metric", "mpi", "--interval", "200ms..300ms"],
+    ] {
+        let live = running.client().json(words);
+        let saved = asked(&running, &dir, words);
+        alike(words[0], &live, &saved, calls);
+    }
+    // The ledger is whole: every call that was entered is somewhere.
+    let status = asked(&running, &dir, &["status"]);
+    let ledger = "/coverage/ledger";
+    assert_eq!(number(&status, &format!("{ledger}/kept")), calls);
+    assert_eq!(number(&status, &format!("{ledger}/reduced")), 0);
+    assert!(status.to_string().contains("saved observation"), "{status}");
+
+    // An observation of what is open: the same calls.
+    let again = running.directory().join("again");
+    let line = ["open", shown(&dir), "--", "save", shown(&again)];
+    let resaved = running.client().json(&line);
+    assert_eq!(number(&resaved, "/kept"), calls);
+    let functions = ["functions", "--per-rank"];
+    let first = asked(&running, &dir, &functions);
+    alike("again", &first, &asked(&running, &again, &functions), calls);
+    end(running);
+}
+
+#[test]
+fn open_mpi() {
+    answers_as_the_job_did(Family::Ompi);
+}
+
+#[test]
+fn mpich() {
+    answers_as_the_job_did(Family::Mpich);
+}
+
+/// What had been given up is in no answer, and every answer says how much that is.
+#[test]
+fn reduced_calls_are_told() {
+    let running = done(Family::Ompi, ["--buffer", "64KiB"]);
+    let dir = running.directory().join("full");
+    let saved = running.client().json(&["save", shown(&dir)]);
+    let (kept, reduced) = (number(&saved, "/kept"), number(&saved, "/reduced"));
+    assert!(reduced > 1000, "{saved}");
+    let functions = asked(&running, &dir, &["functions"]);
+    let rows = functions["rows"].as_array().expect("rows");
+    let calls: u64 = rows.iter().map(|row| number(row, "/calls")).sum();
+    assert_eq!(calls, kept);
+    let ledger = &functions["coverage"]["ledger"];
+    assert_eq!(number(ledger, "/reduced"), reduced, "{ledger}");
+    // Messages of which one side was given up are not matched with others.
+    let messages = asked(&running, &dir, &["messages"]);
+    let matched = number(&messages, "/matched/messages");
+    let sent = number(&messages, "/sent/messages");
+    assert!(matched > 1000 && matched <= sent, "{messages}");
+    end(running);
+}
+
+/// Nothing of it runs: what needs that is refused, with the reason; damage is told; and nothing is
+/// left behind.
+#[test]
+fn what_cannot_be_is_refused() {
+    let running = done(Family::Ompi, []);
+    let dir = running.directory().join("all");
+    running.client().json(&["save", shown(&dir)]);
+    for (words, why) in [
+        (&["pause"][..], "nothing of it runs"),
+        (&["reset"], "nothing of it runs"),
+        (&["hang"], "while they run"),
+        (&["stacks"], "while they run"),
+        (&["functions", "--by", "site"], "keep no call sites"),
+    ] {
+        let line = [&["open", shown(&dir), "--"], words].concat();
+        let output = running.client().run(&line);
+        let said = text(&output);
+        assert!(!output.status.success(), "{words:?}: {said}");
+        assert!(
+            said.contains("saved observation") && said.contains(why),
+            "{words:?}: {said}"
+        );
+    }
+    let output = running
+        .client()
+        .run(&["open", shown(&running.directory().join("none"))]);
+    assert!(text(&output).contains("No such file"), "{}", text(&output));
+    let events = dir.join("events/2.0.bins");
+    let mut bytes = std::fs::read(&events).expect("its calls");
+    bytes[100] ^= 1;
+    std::fs::write(&events, bytes).expect("damaged");
+    let output = running.client().run(&["open", shown(&dir), "--", "status"]);
+    assert!(!output.status.success());
+    assert!(text(&output).contains("2.0.bins"), "{}", text(&output));
+    end(running);
+}
+
+/// Left open, it is in the list of jobs until it is asked to end.
+#[test]
+fn it_stands_in_the_list_until_it_ends() {
+    let running = done(Family::Ompi, []);
+    let dir = running.directory().join("all");
+    running.client().json(&["save", shown(&dir)]);
+    let mut opened = running
+        .client()
+        .command(&["open", shown(&dir)])
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("it opens");
+    let listed = || {
+        let list = running.client().json(&["list"]);
+        let jobs = list["jobs"].as_array().expect("jobs").clone();
+        let of = |job: &Value| job["observation"].as_str() == Some(shown(&dir));
+        jobs.into_iter().find(of)
+    };
+    let begun = std::time::Instant::now();
+    let job = loop {
+        if let Some(job) = listed() {
+            break job["job"].as_str().expect("its name").to_owned();
+        }
+        assert!(begun.elapsed().as_secs() < 20, "it opens");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    };
+    let functions = running.client().json(&["functions", "--job", job.as_str()]);
+    assert!(!functions["rows"].as_array().expect("rows").is_empty());
+    let pid = rustix::process::Pid::from_raw(opened.id() as i32).expect("a process");
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("asked to end");
+    assert!(opened.wait().expect("it ends").success());
+    assert!(listed().is_none(), "it is off the list");
+    end(running);
+}

@@ -1,0 +1,236 @@
+//! The ranks of a saved observation: what their buffers kept goes through the analyses of a tool
+//! place once more, and questions are answered as by one.
+//!
+//! Nothing runs here. Time stands still where the observation ends, and a tick is a ns of job time.
+
+use super::commands::Commands;
+use super::local_rank::Life;
+use super::local_ranks::LocalRanks;
+use super::queries::Queries;
+use crate::memory::MemoryError;
+use crate::rank::observed::ObservedLocation;
+use crate::store::Keeping;
+use crate::time_point::Now;
+use invivo_analysis::switches::Switches;
+use invivo_mpi_link::clock::{NodeClock, Reading};
+use invivo_proto::control::analyses::{Analysis, AnalysisSet};
+use invivo_proto::control::results::{Coverage, Group, RankState};
+use invivo_proto::control::strategy::Strategy;
+use invivo_proto::control::tree::{Partial, Query, Up};
+use invivo_proto::definition::{Definition, DefinitionError};
+use invivo_proto::ids::{CommId, LocationId, Rank, WaveId};
+use invivo_proto::record::{Call, Part};
+use invivo_tbon::job_time::JobClock;
+use invivo_tbon::layout::{FanIn, FanInError, Layout, LayoutError, Policy};
+
+/// What an observation is of.
+#[derive(Clone, Copy, Debug)]
+pub struct ObservedJob {
+    /// Ranks of the application.
+    pub ranks: u32,
+    /// Since when its calls are known, in job time: where the axis of time begins.
+    pub from_ns: u64,
+    /// Where it ends, in job time.
+    pub to_ns: u64,
+    /// How far job time may be off.
+    pub clock_error_ns: u64,
+    /// What buffers kept when not everything fitted.
+    pub strategy: Strategy,
+}
+
+/// Why an observation cannot be taken up.
+#[derive(Debug, thiserror::Error)]
+pub enum ObservedError {
+    /// No job has so many ranks.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// No place has so many ranks.
+    #[error(transparent)]
+    FanIn(#[from] FanInError),
+    /// There is no memory for a rank.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+    /// It names a rank that the job has not.
+    #[error("the job has no rank {0}")]
+    NoRank(Rank),
+}
+
+/// The ranks of an observation.
+pub struct Observed {
+    local: LocalRanks,
+    commands: Commands,
+    queries: Queries,
+    keeping: Keeping,
+    clock: JobClock,
+    now: Now,
+    locations: Vec<ObservedLocation>,
+}
+
+impl Observed {
+    /// Of a job, without any location yet. All analyses are on but the one of call sites: buffers
+    /// keep none.
+    ///
+    /// # Errors
+    /// When there is no such job.
+    pub fn new(job: &ObservedJob) -> Result<Observed, ObservedError> {
+        // One place for all of them.
+        let fan_in = FanIn::new(&[job.ranks])?;
+        let layout = Layout::for_app(job.ranks, fan_in, Policy::Tail)?;
+        let end = Reading {
+            ticks: job.to_ns,
+            ns: job.to_ns,
+            width_ticks: 0,
+        };
+        let node = NodeClock::from_readings(end, end);
+        let (clock, now) = (
+            JobClock::root(),
+            Now {
+                ns: job.to_ns,
+                ticks: job.to_ns,
+            },
+        );
+        let keeping = Keeping::new(job.strategy, &node);
+        let mut local = LocalRanks::new(layout, layout.place(0), None, node);
+        local.feed.analyses.switches =
+            Switches::new(AnalysisSet::ALL.switched(AnalysisSet::of(Analysis::Sites), false));
+        local.seen_since(job.from_ns);
+        local.feed.analyses.time_since(job.from_ns);
+        local.feed.analyses.set_time(now, &clock);
+        local
+            .feed
+            .analyses
+            .traffic()
+            .set_clock_error(job.clock_error_ns);
+        Ok(Observed {
+            commands: Commands::new(local.set()),
+            queries: Queries::default(),
+            local,
+            keeping,
+            clock,
+            now,
+            locations: Vec::new(),
+        })
+    }
+
+    /// Adds a location, with so many bytes for a buffer of its calls.
+    ///
+    /// # Errors
+    /// When the job has no such rank, or there is no memory.
+    pub fn location(
+        &mut self,
+        of: &ObservedLocation,
+        buffer_bytes: u64,
+    ) -> Result<(), ObservedError> {
+        let rank = of.id.rank;
+        let index = self.local.index(rank).ok_or(ObservedError::NoRank(rank))?;
+        let (ranks, feed) = (self.local.len() as u32, &mut self.local.feed);
+        feed.budget.begin(buffer_bytes, buffer_bytes);
+        // One that does not fit leaves it a flight recorder: there is room for all in any case.
+        let _ = feed.budget.keep(&self.keeping);
+        let one = &mut self.local.ranks[index];
+        one.records.remember(of, ranks, feed)?;
+        if one.life == Life::Absent {
+            one.was_paused = of.state == RankState::Paused;
+            one.life = match of.state {
+                RankState::Finished => Life::Finished,
+                _ => Life::Alive,
+            };
+        }
+        // Messages of what is missing have no partner here.
+        let lost_until = match of.ledger.dropped.iter().sum::<u64>() + of.ledger.dropped_by_place {
+            0 => of.gone_until_ns,
+            _ => Some(self.now.ns),
+        };
+        if let Some(until_ns) = lost_until {
+            feed.analyses.lost(rank, until_ns);
+        }
+        self.locations.push(*of);
+        Ok(())
+    }
+
+    /// A rank was paused, in job time; before its calls, and in order of the begins of all.
+    pub fn pause(&mut self, rank: Rank, from_ns: u64, to_ns: u64) {
+        if self.local.index(rank).is_some() {
+            let analyses = &mut self.local.feed.analyses;
+            analyses.pause(rank, from_ns);
+            analyses.resume(to_ns);
+        }
+    }
+
+    /// What a rank's number for a communicator means.
+    ///
+    /// # Errors
+    /// When the definition is malformed.
+    pub fn define(
+        &mut self,
+        rank: Rank,
+        definition: &Definition<'_>,
+    ) -> Result<(), DefinitionError> {
+        self.local.feed.analyses.define(rank, definition)
+    }
+
+    /// Members of communicators.
+    pub fn learn_groups(&mut self, groups: impl IntoIterator<Item = (CommId, Group)>) {
+        let analyses = &mut self.local.feed.analyses;
+        analyses.learn_groups(groups.into_iter().collect());
+        analyses.resolve();
+    }
+
+    /// A call, in order of the ends of all; only more of what it completed, up to its end, where
+    /// the call itself was given up. Times are job time.
+    pub fn call(
+        &mut self,
+        of: LocationId,
+        occupant: u32,
+        call: Result<&Call, u64>,
+        parts: &[Part],
+        is_clipped: bool,
+    ) {
+        let Some(index) = self.local.index(of.rank) else {
+            return;
+        };
+        let records = &mut self.local.ranks[index].records;
+        let whose = (usize::from(of.thread), occupant);
+        records.observe(whose, call, parts, is_clipped, &mut self.local.feed);
+    }
+
+    /// All calls have come.
+    pub fn settle(&mut self) {
+        for of in &self.locations {
+            if let Some(index) = self.local.index(of.id.rank) {
+                self.local.ranks[index].records.settle(of);
+            }
+        }
+        self.local.feed.analyses.resolve();
+    }
+
+    /// The answer to a question; nothing where only somebody at a running rank could tell.
+    pub fn answer(&mut self, query: Query) -> Option<(Partial, Coverage)> {
+        if matches!(
+            query,
+            Query::Hang { .. } | Query::Stacks { .. } | Query::Sites { .. }
+        ) {
+            return None;
+        }
+        let answer = self.queries.begin(
+            self.now,
+            WaveId(0),
+            query,
+            &self.clock,
+            &self.commands,
+            &mut self.local,
+        );
+        match answer {
+            Some(Up::Partial {
+                partial,
+                mut coverage,
+                ..
+            }) => {
+                // No time of this process was taken from the job.
+                coverage.tool_cpu_ns = 0;
+                Some((partial, coverage))
+            }
+            _ => None,
+        }
+    }
+}
