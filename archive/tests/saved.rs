@@ -107,6 +107,7 @@ fn location(rank: u32) -> Location {
             last_ns: 1_000_000_200,
         }],
         gone_until_ns: Some(1_000_000_200),
+        pauses: vec![(1_001_000_000, 1_001_500_000)],
         ..Location::default()
     }
 }
@@ -123,6 +124,8 @@ fn about() -> About {
             host: "node17".into(),
             command: vec!["./app".into(), "x".into()],
         },
+        observed_from_ns: 999_000_000,
+        is_all: true,
         from_ns: 1_000_000_000,
         to_ns: 1_002_000_000,
         saved_unix_ns: 1_800_000_000_000_000_000,

@@ -272,3 +272,41 @@ fn give(observed: &mut Observed, of: &Reading, regions: &[Option<RegionId>]) -> 
     );
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use invivo_proto::control::tree::{Partial, Query};
+    use std::path::Path;
+
+    /// Two ranks that sent each other messages.
+    fn golden() -> SavedObservation {
+        let dir = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../archive/tests/golden/saved-1"
+        );
+        SavedObservation::open(Path::new(dir)).expect("whole")
+    }
+
+    #[test]
+    fn an_observation_of_this_version_is_read() {
+        let mut loaded = load(&golden(), |_| {}).expect("read");
+        assert_eq!((loaded.calls, loaded.reduced), (24, 4));
+        let Some((Partial::Matrix(matrix), _)) =
+            loaded.observed.answer(Query::Matrix { side_max: 2 })
+        else {
+            panic!("a matrix")
+        };
+        assert!(matrix.sent.values().any(|cell| cell.messages > 0));
+    }
+
+    #[test]
+    fn functions_keep_their_names() {
+        let names = ["", "MPI_Recv", "MPI_Send", "MPI_Future"].map(str::to_owned);
+        let told = regions(&names);
+        let name = |at: usize| told[at].map(invivo_proto::mpi::name);
+        assert_eq!(name(1), Some("MPI_Recv"));
+        assert_eq!(name(2), Some("MPI_Send"));
+        assert_eq!(told[3], None, "of a newer version");
+    }
+}

@@ -52,10 +52,11 @@ const PLAIN_FEATURES: [&str; 2] = [
 ];
 /// Crates whose tests start real launchers, servers and terminals, which lose signals and patience
 /// when crowded; and what they share.
-const ALONE: [&str; 10] = [
+const ALONE: [&str; 11] = [
     "invivo-grpc",
     "invivo-grpc-codegen",
     "invivo-archive",
+    "invivo-observation",
     "invivo-jobdir",
     "invivo-config",
     "invivo-report",

@@ -73,6 +73,7 @@ fn sample(name: &str) -> Report {
             nodes: 0,
             family: name.to_owned(),
             library: name.to_owned(),
+            observation: None,
         },
         observed_seconds: 4.0,
         coverage: v1::Coverage {

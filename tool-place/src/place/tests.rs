@@ -407,6 +407,7 @@ mod hang;
 mod held;
 mod kept;
 mod messages;
+mod observed;
 mod recorded;
 mod rest;
 mod salvage;
