@@ -2,6 +2,7 @@
 
 use invivo_e2e::checks;
 use invivo_e2e::clients::number;
+use invivo_e2e::cluster::hosts;
 use invivo_e2e::job::{Job, Running};
 use invivo_e2e::mpi::Family;
 use invivo_e2e::programs::program;
@@ -10,6 +11,8 @@ use std::path::Path;
 use std::process::Output;
 
 const RANKS: u32 = 4;
+/// What an observation can answer.
+const ALL: &str = "functions,matrix,messages,heatmap,waitstates";
 
 /// How far times may be apart, in ns for each call: its begin and its end are rounded to whole ns
 /// of job time when they are read.
@@ -27,12 +30,14 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// A program of messages, collectives and communicators that has done its rounds and waits.
-fn done<const N: usize>(family: Family, options: [&str; N]) -> Running {
-    let command = program(family, "told_rounds", []);
-    let mut running = Job::observed(family, RANKS, &command)
-        .options(options)
-        .start();
+/// A program of messages, collectives and communicators.
+fn job(family: Family) -> Job {
+    Job::observed(family, RANKS, &program(family, "told_rounds", []))
+}
+
+/// It has done its rounds and waits.
+fn done(job: Job) -> Running {
+    let mut running = job.start();
     running.wait_for_answers();
     running.wait_for_notes("begun");
     // A pause in the midst of it, whose time is nobody's.
@@ -131,8 +136,7 @@ fn alike(path: &str, live: &Value, saved: &Value, calls: u64) {
 }
 
 fn answers_as_the_job_did(family: Family) {
-    let all = "functions,matrix,messages,heatmap,waitstates";
-    let running = done(family, ["--analyses", all]);
+    let running = done(job(family).options(["--analyses", ALL]));
     let dir = running.directory().join("all");
     let saved = running.client().json(&["save", shown(&dir)]);
     assert_eq!(number(&saved, "/reduced"), 0, "{saved}");
@@ -177,10 +181,40 @@ fn mpich() {
     answers_as_the_job_did(Family::Mpich);
 }
 
+/// Calls and messages of two tool places on each of two hosts: one observation, with both hosts'
+/// clocks.
+#[test]
+fn several_places_are_one_observation() {
+    if !hosts::possible() {
+        return;
+    }
+    for family in Family::ALL {
+        let job = Job::run_by_invivo(family, RANKS, &program(family, "told_rounds", []));
+        let job = job.fan_in("1,2").on_hosts();
+        let running = done(job.options(["--analyses", ALL]));
+        let dir = running.directory().join("all");
+        let saved = running.client().json(&["save", shown(&dir)]);
+        assert_eq!(number(&saved, "/ranks"), u64::from(RANKS), "{saved}");
+        let calls = number(&saved, "/kept");
+        for words in [&["functions", "--per-rank"][..], &["matrix"]] {
+            let live = running.client().json(words);
+            alike(words[0], &live, &asked(&running, &dir, words), calls);
+        }
+        // When they were is known as well as the clocks are; that they were is known.
+        let live = running.client().json(&["messages"]);
+        let saved = asked(&running, &dir, &["messages"]);
+        for key in ["sent", "received", "matched", "unmatched"] {
+            assert_eq!(live[key], saved[key], "{family:?}: {key}");
+        }
+        assert_eq!(live["sent"], live["matched"], "{live}");
+        end(running);
+    }
+}
+
 /// What had been given up is in no answer, and every answer says how much that is.
 #[test]
 fn reduced_calls_are_told() {
-    let running = done(Family::Ompi, ["--buffer", "64KiB"]);
+    let running = done(job(Family::Ompi).options(["--buffer", "64KiB"]));
     let dir = running.directory().join("full");
     let saved = running.client().json(&["save", shown(&dir)]);
     let (kept, reduced) = (number(&saved, "/kept"), number(&saved, "/reduced"));
@@ -203,7 +237,7 @@ fn reduced_calls_are_told() {
 /// left behind.
 #[test]
 fn what_cannot_be_is_refused() {
-    let running = done(Family::Ompi, []);
+    let running = done(job(Family::Ompi));
     let dir = running.directory().join("all");
     running.client().json(&["save", shown(&dir)]);
     for (words, why) in [
@@ -239,7 +273,7 @@ fn what_cannot_be_is_refused() {
 /// Left open, it is in the list of jobs until it is asked to end.
 #[test]
 fn it_stands_in_the_list_until_it_ends() {
-    let running = done(Family::Ompi, []);
+    let running = done(job(Family::Ompi));
     let dir = running.directory().join("all");
     running.client().json(&["save", shown(&dir)]);
     let mut opened = running

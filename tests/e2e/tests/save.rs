@@ -3,6 +3,7 @@
 
 use invivo_e2e::checks;
 use invivo_e2e::clients::number;
+use invivo_e2e::cluster::hosts;
 use invivo_e2e::job::{Job, Running};
 use invivo_e2e::mpi::Family;
 use invivo_e2e::programs::program;
@@ -17,8 +18,15 @@ const RANKS: u32 = 4;
 
 /// A job of rounds of communication that has begun.
 fn rounds(family: Family) -> Running {
-    let command = program(family, "told_rounds", []);
-    let mut running = Job::observed(family, RANKS, &command).start();
+    begun(Job::observed(
+        family,
+        RANKS,
+        &program(family, "told_rounds", []),
+    ))
+}
+
+fn begun(job: Job) -> Running {
+    let mut running = job.start();
     running.wait_for_answers();
     running.wait_for_notes("begun");
     running
@@ -205,8 +213,7 @@ fn save_and_export(running: &Running, name: &str, options: &[&str]) -> (Value, P
 
 /// Saved in the middle: what each rank has done until then, from its first call on. Saved when all
 /// has been done: all of it.
-fn is_what_the_program_did(family: Family) {
-    let mut running = rounds(family);
+fn is_what_the_program_did(mut running: Running) {
     let (saved, archive) = save_and_export(&running, "middle", &[]);
     assert_eq!(
         (number(&saved, "/ranks"), number(&saved, "/reduced")),
@@ -289,12 +296,24 @@ fn first_other<'a>(found: &'a [String], told: &'a [String]) -> Option<(usize, &'
 
 #[test]
 fn open_mpi() {
-    is_what_the_program_did(Family::Ompi);
+    is_what_the_program_did(rounds(Family::Ompi));
 }
 
 #[test]
 fn mpich() {
-    is_what_the_program_did(Family::Mpich);
+    is_what_the_program_did(rounds(Family::Mpich));
+}
+
+/// The same of two tool places on each of two hosts.
+#[test]
+fn two_hosts() {
+    if !hosts::possible() {
+        return;
+    }
+    for family in Family::ALL {
+        let job = Job::run_by_invivo(family, RANKS, &program(family, "told_rounds", []));
+        is_what_the_program_did(begun(job.fan_in("1,2").on_hosts()));
+    }
 }
 
 /// Names in a directory.

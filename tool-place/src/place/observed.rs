@@ -234,3 +234,6 @@ impl Observed {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

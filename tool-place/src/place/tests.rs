@@ -407,7 +407,6 @@ mod hang;
 mod held;
 mod kept;
 mod messages;
-mod observed;
 mod recorded;
 mod rest;
 mod salvage;

@@ -1,6 +1,6 @@
 //! Ranks of a saved observation: their ledgers, their answers, and what they cannot tell.
 
-use crate::place::observed::{Observed, ObservedJob};
+use super::{Observed, ObservedJob};
 use crate::rank::observed::ObservedLocation;
 use invivo_proto::control::results::{Ledger, RankState};
 use invivo_proto::control::strategy::Strategy;
