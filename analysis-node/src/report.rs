@@ -78,6 +78,15 @@ impl Report {
         self.send(&AtEnd::Faults(faults))
     }
 
+    /// Asks for a save, whose end is confirmed as an early result is.
+    ///
+    /// # Errors
+    /// When it cannot be encoded.
+    pub fn save(&mut self) -> Result<(), ControlError> {
+        self.due += 1;
+        self.send(&AtEnd::Save)
+    }
+
     /// Begins to send a page of the last seconds. To be called when the one before has been taken.
     ///
     /// # Errors

@@ -69,6 +69,8 @@ pub enum ServerAction {
     Send(WorldRank, Down),
     /// Hand a page of the last seconds to our supervisor, and say when it is taken.
     Page(Box<TimelinePage>),
+    /// Let our supervisor save what the buffers hold, and say when that is over.
+    Save,
     /// Say this to the user, as one line on standard error.
     Print(String),
     /// Tell our supervisor where threads were that ended their ranks; the result follows.
@@ -156,6 +158,17 @@ impl RootServer {
         self
     }
 
+    /// What the buffers hold is saved by our supervisor before the job ends.
+    pub fn saving(mut self) -> RootServer {
+        self.shutdown.save_first();
+        self
+    }
+
+    /// Our supervisor has saved it, or never will.
+    pub fn saved(&mut self) {
+        self.shutdown.saved();
+    }
+
     /// Tool processes that report to it.
     pub fn children(&self) -> usize {
         self.children
@@ -234,6 +247,7 @@ impl RootServer {
         self.watch(now_ns);
         while let Some(step) = self.shutdown.next(now_ns) {
             match step {
+                Step::Save => self.actions.push(ServerAction::Save),
                 Step::Ask => self.ask_for_result(now_ns),
                 Step::Write => self.write_result(now_ns),
                 Step::CloseGateway => self.gateway = None,
@@ -279,7 +293,7 @@ impl RootServer {
     /// Why a question or a command is not taken now.
     fn refusal(&self, is_question: bool) -> Option<String> {
         let is_gateways = |asker: &&Asker| matches!(asker, Asker::Gateway(..));
-        if self.shutdown.is_measurement_over() {
+        if self.shutdown.is_measurement_over() && !self.shutdown.is_saving() {
             Some("the measurement was shut down: the job runs on unobserved".into())
         } else if self.shutdown.has_begun() {
             Some("the job is ending; its report comes next".into())

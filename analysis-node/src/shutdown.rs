@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! Observing -- a rank died --> Settling -- quiet --> Asking --> Reporting --> Reported --> Left
+//! (where what the buffers hold is to be saved, that comes first: Saving --> Asking)
 //!     |                                                ^
 //!     +-- all drained, somebody asks for the end,      |
 //!         or the measurement is shut down -------------+
@@ -41,9 +42,16 @@ pub const SALVAGE_NS: u64 = 3_000_000_000;
 /// How long the last queries wait then for the ranks, which got the same signal.
 pub const HURRIED_QUIET_NS: u64 = 100_000_000;
 
+/// The longest that a save before the last questions may take: the ranks wait in `MPI_Finalize`.
+pub const SAVE_NS_MAX: u64 = 120_000_000_000;
+/// The same after a death: supervisors of dead ranks wait ten seconds.
+pub const SAVE_AFTER_DEATH_NS_MAX: u64 = 6_000_000_000;
+
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
+    /// Let our supervisor save what the buffers hold; questions are answered meanwhile.
+    Save,
     /// Ask the last questions.
     Ask,
     /// Write the result, with the answers that came.
@@ -63,6 +71,7 @@ pub enum Step {
 enum Phase {
     Observing,
     Settling { first_ns: u64, last_ns: u64 },
+    Saving { until_ns: u64 },
     Asking { until_ns: u64 },
     Reporting { until_ns: u64 },
     Reported,
@@ -86,6 +95,9 @@ pub struct Shutdown {
     early: bool,
     /// The result under way, or the last one, follows an early one.
     second: bool,
+    /// What the buffers hold is still to be saved.
+    to_save: bool,
+    saved: bool,
     answered: bool,
     answers_ns_max: u64,
     report_done: bool,
@@ -109,6 +121,8 @@ impl Shutdown {
             salvaged_ns: None,
             early: false,
             second: false,
+            to_save: false,
+            saved: false,
             answered: false,
             answers_ns_max: ANSWERS_NS_MAX.max(layers_ns),
             report_done: false,
@@ -118,9 +132,25 @@ impl Shutdown {
         }
     }
 
+    /// What the buffers hold is to be saved before the last questions.
+    pub fn save_first(&mut self) {
+        self.to_save = true;
+    }
+
+    /// Whether that is under way.
+    pub fn is_saving(&self) -> bool {
+        matches!(self.phase, Phase::Saving { .. })
+    }
+
+    /// It is over, or never will be.
+    pub fn saved(&mut self) {
+        self.saved = true;
+    }
+
     /// Whether the last questions have been asked: no others are answered any more.
     pub fn has_begun(&self) -> bool {
-        !matches!(self.phase, Phase::Observing | Phase::Settling { .. })
+        let is_before = matches!(self.phase, Phase::Observing | Phase::Settling { .. });
+        !is_before && !self.is_saving()
     }
 
     /// A rank died.
@@ -136,6 +166,9 @@ impl Shutdown {
             Phase::Settling { first_ns, .. } => Phase::Settling {
                 first_ns,
                 last_ns: now_ns,
+            },
+            Phase::Saving { until_ns } => Phase::Saving {
+                until_ns: until_ns.min(now_ns + SAVE_AFTER_DEATH_NS_MAX),
             },
             // The last queries are out already and do not wait for further deaths.
             later => later,
@@ -223,7 +256,7 @@ impl Shutdown {
     pub fn next(&mut self, now_ns: u64) -> Option<Step> {
         match self.phase {
             Phase::Observing if self.drained || self.is_late(now_ns) || self.shut_down => {
-                Some(self.ask(now_ns))
+                Some(self.save_or_ask(now_ns))
             }
             // Of ranks whose supervisors have not come the report says that they are missing.
             Phase::Observing if self.is_salvage_over(now_ns) => Some(self.ask(now_ns)),
@@ -232,7 +265,12 @@ impl Shutdown {
                 let settled = now_ns.saturating_sub(last_ns) >= QUIET_NS
                     || now_ns.saturating_sub(first_ns) >= SETTLE_NS_MAX;
                 (settled || self.drained || self.is_late(now_ns) || self.shut_down)
-                    .then(|| self.ask(now_ns))
+                    .then(|| self.save_or_ask(now_ns))
+            }
+            Phase::Saving { until_ns }
+                if self.saved || now_ns >= until_ns || self.is_late(now_ns) =>
+            {
+                Some(self.ask(now_ns))
             }
             Phase::Asking { until_ns } if self.answered || now_ns >= until_ns => {
                 self.phase = Phase::Reporting {
@@ -277,6 +315,21 @@ impl Shutdown {
     fn is_salvage_over(&self, now_ns: u64) -> bool {
         self.salvaged_ns
             .is_some_and(|since| now_ns.saturating_sub(since) >= SALVAGE_NS)
+    }
+
+    fn save_or_ask(&mut self, now_ns: u64) -> Step {
+        // Whoever asked for the end may kill us soon: the report is worth more.
+        if !std::mem::take(&mut self.to_save) || self.is_hurried() {
+            return self.ask(now_ns);
+        }
+        let most = match self.died {
+            0 => SAVE_NS_MAX,
+            _ => SAVE_AFTER_DEATH_NS_MAX,
+        };
+        self.phase = Phase::Saving {
+            until_ns: now_ns + most,
+        };
+        Step::Save
     }
 
     fn ask(&mut self, now_ns: u64) -> Step {

@@ -47,6 +47,9 @@ pub struct RootArgs {
     /// Whether calls are recorded from the start.
     #[arg(long, value_enum, default_value_t = Recording::On)]
     recording: Recording,
+    /// Ask the supervisor to save what the buffers hold before the job ends.
+    #[arg(long)]
+    save: bool,
     /// Say when the job has stood still for so many nanoseconds; 0 does not.
     #[arg(long, default_value_t = 0)]
     watchdog_ns: u64,
@@ -124,6 +127,7 @@ fn root_server(layout: &Layout, position: Position, args: RootArgs, library: Str
     let watchdog = Watchdog::new(monotonic_ns(), args.watchdog_ns);
     let info = (info, args.analyses);
     let server = RootServer::new(monotonic_ns(), position, job, info, gateway);
+    let server = if args.save { server.saving() } else { server };
     server
         .watched_by(watchdog)
         .named_by(*layout)

@@ -16,6 +16,10 @@ pub struct Flags {
     /// sign
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    /// Save what the buffers hold at the end of the job to this new directory, for `invivo open`; %h,
+    /// %j, %p and %% as above
+    #[arg(long, value_name = "DIR")]
+    pub save: Option<PathBuf>,
     /// Print nothing: neither the report nor the line at the end
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
           default_missing_value = "true",

@@ -100,6 +100,8 @@ pub fn variable(name: &str) -> String {
 
 /// Where the report goes.
 pub const REPORT: Key<Option<PathBuf>> = Key::new("report");
+/// Where what the buffers hold is saved at the end.
+pub const SAVE: Key<Option<PathBuf>> = Key::new("save");
 /// Whether nothing is printed.
 pub const QUIET: Key<bool> = Key::new("quiet");
 /// Ranks below a tool place, and members below an analysis node.
@@ -124,8 +126,9 @@ pub const LISTEN: Key<Option<Address>> = Key::new("listen");
 pub const INTERVAL: Key<Time> = Key::new("interval");
 
 /// All keys.
-pub const ALL: [&dyn AnyKey; 12] = [
+pub const ALL: [&dyn AnyKey; 13] = [
     &REPORT,
+    &SAVE,
     &QUIET,
     &FAN_IN,
     &BUFFER,

@@ -90,6 +90,8 @@ pub enum ConfigError {
 pub struct Effective {
     /// Where the report goes, with tokens as they were written.
     pub report: Setting<Option<PathBuf>>,
+    /// Where what the buffers hold is saved at the end, with tokens as they were written.
+    pub save: Setting<Option<PathBuf>>,
     /// Whether nothing is printed.
     pub quiet: Setting<bool>,
     /// Ranks below a tool place, and members below an analysis node.
@@ -218,6 +220,7 @@ pub fn effective_of(flags: &Flags, layers: &Layers<'_>) -> Result<Effective, Con
     let said = Said::read(layers)?;
     let effective = Effective {
         report: said.pick(&key::REPORT, flags.report.clone().map(Some), None),
+        save: said.pick(&key::SAVE, flags.save.clone().map(Some), None),
         quiet: said.pick(&key::QUIET, flags.quiet, false),
         fan_in: said.pick(&key::FAN_IN, flags.fan_in, FanIn::default()),
         buffer: said.pick(&key::BUFFER, flags.buffer, Bytes(BUFFER_DEFAULT)),
@@ -235,7 +238,7 @@ pub fn effective_of(flags: &Flags, layers: &Layers<'_>) -> Result<Effective, Con
         interval: said.pick(&key::INTERVAL, None, Time(INTERVAL_DEFAULT)),
     };
     // What concerns several keys can be checked only now.
-    effective.check_report()?;
+    effective.check_names()?;
     effective.check_strategy()?;
     Ok(effective)
 }
@@ -286,12 +289,15 @@ fn quoted(text: &str) -> String {
 }
 
 impl Effective {
-    /// A report's name is checked before the job starts: at its end it would be too late.
-    fn check_report(&self) -> Result<(), ConfigError> {
-        let Some(report) = &self.report.value else {
-            return Ok(());
-        };
-        tokens::check(report).map_err(|what| wrong(&key::REPORT, &self.report.origin, what))
+    /// Names of what is written at the end are checked before the job starts: then it would be too
+    /// late.
+    fn check_names(&self) -> Result<(), ConfigError> {
+        for (key, setting) in [(&key::REPORT, &self.report), (&key::SAVE, &self.save)] {
+            if let Some(name) = &setting.value {
+                tokens::check(name).map_err(|what| wrong(key, &setting.origin, what))?;
+            }
+        }
+        Ok(())
     }
 
     /// A buffer that is too small for its strategy would keep by another one.
@@ -344,6 +350,7 @@ impl Effective {
     pub fn rows(&self) -> Vec<Row> {
         vec![
             row(&key::REPORT, &self.report),
+            row(&key::SAVE, &self.save),
             row(&key::QUIET, &self.quiet),
             row(&key::FAN_IN, &self.fan_in),
             row(&key::BUFFER, &self.buffer),
@@ -381,12 +388,13 @@ impl Effective {
             if row.origin == Origin::Default || row.key == key::INTERVAL.name {
                 continue;
             }
-            if row.key == key::REPORT.name {
+            let files = [(&key::REPORT, &self.report), (&key::SAVE, &self.save)];
+            if let Some((key, setting)) = files.into_iter().find(|(key, _)| key.name == row.key) {
                 // The other process may start in another directory. Not by `row.text`: a path need
                 // not be UTF-8.
-                if let Some(report) = &self.report.value {
-                    let report = std::path::absolute(report).unwrap_or_else(|_| report.clone());
-                    words.extend(["--report".into(), report.into()]);
+                if let Some(path) = &setting.value {
+                    let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+                    words.extend([format!("--{}", key.name).into(), path.into()]);
                 }
             } else if !row.text.is_empty() {
                 words.push(format!("--{}={}", row.key, row.text).into());

@@ -191,7 +191,7 @@ fn flags_for_another_process_say_the_same_again() {
     let file = file(
         "invivo.toml",
         "quiet = false\nstrategy = 'duration:1ms,iterations:4@MPI_Barrier'\nbuffer = '1MiB'\nhold \
-         = '90s'\nfan-in = [2, 4]\nreport = 'x%j'\ninterval = '2s'\n",
+         = '90s'\nfan-in = [2, 4]\nreport = 'x%j'\nsave = 'y%j'\ninterval = '2s'\n",
     );
     let first = of(&Flags::default(), &[], &[file]).expect("good");
     let words = std::iter::once(OsString::from("exec")).chain(first.to_flags());
@@ -219,6 +219,8 @@ fn flags_for_another_process_say_the_same_again() {
             .as_deref()
             .is_some_and(|path| path.is_absolute() && path.ends_with("x%j"))
     );
+    let save = again.save.value.expect("a directory");
+    assert!(save.is_absolute() && save.ends_with("y%j"));
     let plain = of(&Flags::default(), &[], &[]).expect("good");
     assert_eq!(plain.to_flags(), ["--no-config"]);
 }

@@ -10,5 +10,7 @@ mod lost_node;
 pub mod publication;
 pub mod result;
 pub mod salvage;
+mod save_at_end;
+mod saving;
 pub mod supervisor;
 pub mod waiters;

@@ -330,8 +330,9 @@ fn every_variant_of_the_link_has_a_sample() {
         link::AtEnd::Early(_) => 2,
         link::AtEnd::Analyses(_) => 3,
         link::AtEnd::Faults(_) => 4,
+        link::AtEnd::Save => 5,
     };
-    complete(&messages::at_ends(), number, 5);
+    complete(&messages::at_ends(), number, 6);
 }
 
 #[test]

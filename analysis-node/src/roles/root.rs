@@ -20,6 +20,8 @@ pub struct RootRole {
     report: Report,
     /// The supervisor has not dealt with the result that was written last.
     is_reporting: bool,
+    /// The supervisor saves what the buffers hold.
+    is_saving: bool,
     /// It has not taken the page that was written last.
     is_paging: bool,
     exit: Option<Exit>,
@@ -33,6 +35,7 @@ impl RootRole {
             server,
             report,
             is_reporting: false,
+            is_saving: false,
             is_paging: false,
             exit: None,
             counts_cpu: true,
@@ -56,7 +59,12 @@ impl RootRole {
     /// Goes on with the result and the pages on their way to the supervisor.
     fn go_on_reporting(&mut self, guard: &mut PanicGuard) {
         // Pages are sent by this, too.
-        let is_done = (self.is_reporting || self.is_paging) && self.report.progress();
+        let is_on_its_way = self.is_reporting || self.is_paging || self.is_saving;
+        let is_done = is_on_its_way && self.report.progress();
+        if self.is_saving && is_done {
+            self.is_saving = false;
+            self.server.saved();
+        }
         if self.is_reporting && is_done {
             self.is_reporting = false;
             self.server.report_done();
@@ -120,6 +128,12 @@ impl Role for RootRole {
                     self.is_paging = true;
                     let _ = self.report.page(*page);
                 }
+                ServerAction::Save => {
+                    self.is_saving = true;
+                    if self.report.save().is_err() {
+                        self.server.saved();
+                    }
+                }
                 ServerAction::Faults(faults) => {
                     // Without them there is still the result.
                     let _ = self.report.faults(faults);
@@ -153,7 +167,7 @@ impl Role for RootRole {
     }
 
     fn pace(&self) -> Pace {
-        match self.is_reporting || self.is_paging {
+        match self.is_reporting || self.is_paging || self.is_saving {
             true => Pace::Alert,
             false => self.server.pace(monotonic_ns()),
         }

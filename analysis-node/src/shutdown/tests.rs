@@ -21,6 +21,46 @@ fn the_normal_end() {
 }
 
 #[test]
+fn a_save_comes_before_the_last_questions() {
+    for takes in [0, SAVE_NS_MAX] {
+        let mut shutdown = Shutdown::new(2, 3);
+        shutdown.save_first();
+        shutdown.all_drained();
+        assert_eq!(shutdown.next(5), Some(Step::Save));
+        assert!(!shutdown.has_begun() && shutdown.is_saving(), "answered");
+        assert_eq!(shutdown.next(4 + SAVE_NS_MAX), None);
+        if takes == 0 {
+            shutdown.saved();
+        }
+        assert_eq!(shutdown.next(5 + takes), Some(Step::Ask));
+        assert!(shutdown.has_begun() && !shutdown.is_saving());
+    }
+}
+
+#[test]
+fn a_death_or_a_signal_cuts_a_save_short() {
+    let mut shutdown = Shutdown::new(2, 3);
+    shutdown.save_first();
+    shutdown.all_drained();
+    assert_eq!(shutdown.next(0), Some(Step::Save));
+    shutdown.rank_ended(MS);
+    assert_eq!(shutdown.next(MS + SAVE_AFTER_DEATH_NS_MAX), Some(Step::Ask));
+
+    let mut shutdown = Shutdown::new(2, 3);
+    shutdown.save_first();
+    shutdown.all_drained();
+    assert_eq!(shutdown.next(0), Some(Step::Save));
+    shutdown.end_asked(MS);
+    assert_eq!(shutdown.next(MS + HURRIED_QUIET_NS), Some(Step::Ask));
+
+    // Who was asked to end before does not begin one.
+    let mut shutdown = Shutdown::new(2, 3);
+    shutdown.save_first();
+    shutdown.end_asked(0);
+    assert_eq!(shutdown.next(HURRIED_QUIET_NS), Some(Step::Ask));
+}
+
+#[test]
 fn after_a_death_the_result_comes_first_and_nobody_finalises() {
     let mut shutdown = Shutdown::new(2, 3);
     shutdown.rank_ended(0);

@@ -41,6 +41,8 @@ pub enum Progress {
     Analyses(Box<AnalysesStatus>),
     /// Where threads were that ended their ranks; the next result follows.
     Faults(Vec<RankFaulted>),
+    /// What the buffers hold is to be saved; once that is over, [`FinalMessage::go_on`].
+    Save,
     /// It will not come: what came is not it.
     Broken(String),
     /// It will not come: nothing did.
@@ -92,7 +94,7 @@ impl FinalMessage {
         }
     }
 
-    /// Acknowledges an early result.
+    /// Acknowledges an early result, or a save.
     pub fn go_on(&self) {
         // The node may be gone: the launcher is ending the job.
         let _ = rustix::net::send(&self.fd, &DEALT_WITH, SendFlags::NOSIGNAL);
@@ -112,6 +114,7 @@ impl FinalMessage {
             Ok(AtEnd::Page(page)) => Progress::Page(Box::new(page)),
             Ok(AtEnd::Analyses(analyses)) => Progress::Analyses(analyses),
             Ok(AtEnd::Faults(faults)) => Progress::Faults(faults),
+            Ok(AtEnd::Save) => Progress::Save,
             Ok(AtEnd::Early(result)) => Progress::Early(result),
             Ok(AtEnd::Result(result)) => Progress::Complete(result),
             Err(error) => Progress::Broken(error.to_string()),

@@ -25,6 +25,7 @@ impl Root<'_> {
                 Some(Progress::Analyses(analyses)) => self.analyses = *analyses,
                 Some(Progress::Faults(faults)) => self.faults = faults,
                 Some(Progress::Early(result)) => self.take_early(&result),
+                Some(Progress::Save) => self.start_save(),
                 Some(progress) => break progress,
                 None => return,
             }
@@ -34,6 +35,7 @@ impl Root<'_> {
             | Progress::Page(_)
             | Progress::Analyses(_)
             | Progress::Faults(_)
+            | Progress::Save
             | Progress::Early(_) => return,
             Progress::Complete(mut result) => {
                 if let Some(salvage) = &self.salvage {
@@ -140,7 +142,12 @@ impl Root<'_> {
 
     /// Where the report goes, if one was asked for.
     fn report_path(&self, job: &str) -> Result<Option<PathBuf>, String> {
-        let Some(template) = &*self.assignment.options.config.report else {
+        Root::expanded(self.assignment.options.config.report.as_deref(), job)
+    }
+
+    /// A name with what its tokens stand for.
+    pub(super) fn expanded(template: Option<&Path>, job: &str) -> Result<Option<PathBuf>, String> {
+        let Some(template) = template else {
             return Ok(None);
         };
         let names = Names {

@@ -15,6 +15,7 @@ use crate::root::gateway_process::how;
 use crate::root::last_seconds::LastSeconds;
 use crate::root::publication::{Publication, link};
 use crate::root::salvage::Salvage;
+use crate::root::save_at_end::SaveAtEnd;
 use crate::tool::command::{loaded, tool_on};
 use crate::tool::processors;
 use crate::tool::startup_barrier::{Stage, StartupBarrier, poll_interval};
@@ -70,10 +71,12 @@ pub fn supervise(assignment: &RootAssignment, signals: Signals) -> Result<Ended,
         node_lost: None,
         end_without_node: None,
         salvage: None,
+        saving: None,
         signals,
         dir,
     };
     root.check_report();
+    root.check_save();
     let ended = root.run();
     root.say_last_words();
     root.close();
@@ -131,6 +134,8 @@ pub(super) struct Root<'a> {
     pub(super) end_without_node: Option<EndWithoutNode>,
     /// What the analysis node has left is being taken.
     pub(super) salvage: Option<Salvage>,
+    /// What the buffers hold is being saved.
+    pub(super) saving: Option<SaveAtEnd>,
     /// The sockets' directory.
     pub(super) dir: PathBuf,
 }
@@ -174,6 +179,9 @@ impl Root<'_> {
             command.arg(name).arg(value.to_string());
         }
 
+        if config.save.is_some() {
+            command.arg("--save");
+        }
         command.arg("--recording").arg(options.recording.text());
         command.arg("--strategy").arg(config.strategy.to_string());
         command.arg("--analyses").arg(config.analyses.to_string());
@@ -191,7 +199,7 @@ impl Root<'_> {
     }
 
     /// The job, as it is published.
-    fn job(&self) -> &Job {
+    pub(super) fn job(&self) -> &Job {
         let published = self.publication.as_ref();
         published.map_or(&self.assignment.job, |publication| &publication.job)
     }
@@ -229,6 +237,7 @@ impl Root<'_> {
             self.wait();
             self.take_signals();
             self.take_result();
+            self.tend_save();
             self.tend_salvage();
             if let Some(publication) = &mut self.publication {
                 publication.gateway.poll();

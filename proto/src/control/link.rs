@@ -139,6 +139,8 @@ pub enum AtEnd {
     Analyses(Box<AnalysesStatus>),
     /// Where threads were that ended their ranks; before each of the results, where there are any.
     Faults(alloc::vec::Vec<super::fault::RankFaulted>),
+    /// What the buffers hold is to be saved now; answered with one byte when that is over.
+    Save,
 }
 
 /// A page of the last seconds.

@@ -367,6 +367,7 @@ pub fn at_ends() -> Vec<AtEnd> {
         AtEnd::Early(Box::new(result())),
         AtEnd::Analyses(Box::new(analyses())),
         AtEnd::Faults(vec![faulted()]),
+        AtEnd::Save,
     ]
 }
 
