@@ -16,8 +16,8 @@ pub struct Flags {
     /// sign
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Save what the buffers hold at the end of the job to this new directory, for `invivo open`; %h,
-    /// %j, %p and %% as above
+    /// Save what the buffers hold at the end of the job to this new directory, for `invivo open`;
+    /// %h, %j, %p and %% as above
     #[arg(long, value_name = "DIR")]
     pub save: Option<PathBuf>,
     /// Print nothing: neither the report nor the line at the end

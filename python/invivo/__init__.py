@@ -16,6 +16,7 @@ from ._answer import Answer
 from ._calls import Parts
 from ._connect import connect, jobs
 from ._find import RunningJob
+from ._observation import open_observation
 from ._version import VERSION as __version__
 from .errors import Error
 from .job import Job
@@ -30,4 +31,5 @@ __all__ = [
     "answers",
     "connect",
     "jobs",
+    "open_observation",
 ]

@@ -91,6 +91,11 @@ def _named(path: Path) -> Connect:
     return connect
 
 
+def opened(connect: Connect) -> Job:
+    """The job of a file that was read."""
+    return _open(connect, None)
+
+
 def _open(connect: Connect, token: str | None) -> Job:
     url, authority = connect.url, connect.authority
     # TLS also on the job's own host where the socket's file does not exist.

@@ -42,6 +42,7 @@ class Connect:
     url: str | None
     authority: str | None = field(repr=False)
     tls_trouble: str | None
+    observation: str | None
 
     @property
     def is_here(self) -> bool:
@@ -119,6 +120,7 @@ def parse(text: bytes, file: str, host: str | None = None) -> Connect:
             url=values.get("url"),
             authority=values.get("authority"),
             tls_trouble=values.get("tls_trouble"),
+            observation=values.get("observation"),
         )
     except (ValueError, KeyError, TypeError) as error:
         raise Error(f"{name} is no connect.json", f"{type(error).__name__}: {error}") from error

@@ -36,6 +36,8 @@ class RunningJob(Answer):
     """Path of the gateway's socket."""
     connect: str
     """Path of `connect.json`."""
+    observation: str | None = None
+    """Directory of the saved observation that answers instead of a job."""
 
     @classmethod
     def of(cls, connect: Connect, here: bool) -> RunningJob:
@@ -50,6 +52,7 @@ class RunningJob(Answer):
             command=connect.command,
             socket=connect.socket,
             connect=connect.file,
+            observation=connect.observation,
         )
 
 

@@ -43,7 +43,6 @@ struct Row<'a> {
     started_ns: u64,
     command: &'a [String],
     /// The directory of the saved observation that answers instead of a job.
-    #[serde(skip_serializing_if = "Option::is_none")]
     observation: Option<&'a Path>,
     socket: &'a Path,
     connect: &'a Path,
