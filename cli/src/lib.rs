@@ -15,6 +15,7 @@ mod help;
 pub mod job;
 mod look;
 mod saved;
+mod saving;
 pub mod session;
 pub mod ssh;
 pub mod steer;

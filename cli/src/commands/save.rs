@@ -5,9 +5,9 @@ use super::progress::Meter;
 use super::ranks::{Ranges, ranges};
 use super::target::Target;
 use super::{Outcome, note, print, print_json};
-use crate::client::{Client, Scope, explained, patiently};
-use crate::job::Job;
-use crate::saved::{Received, Receiver};
+use crate::client::Scope;
+use crate::saved::Received;
+use crate::saving::{self, Got};
 use anyhow::Context;
 use invivo_archive::saved::Writer;
 use invivo_grpc::v1;
@@ -61,7 +61,25 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     // Before anything is asked of the job.
     let writer = Writer::new(&args.dir).with_context(cannot)?;
     let (job, client) = args.target.client(Scope::Control)?;
-    let mut receiver = Receiver::new(writer);
+    let interval = args.when.request();
+    let request = v1::SaveRequest {
+        from_ns: interval.from_ns,
+        to_ns: interval.to_ns,
+        last_ns: interval.last_ns,
+        ranks: args.rank.iter().flat_map(Ranges::iter).collect(),
+    };
+    let mut meter = Meter::default();
+    let show = |got: &Got| {
+        meter.show(|| {
+            format!(
+                "saving: {} of {}, {} of {} locations",
+                units::bytes(got.bytes),
+                units::bytes(got.bytes_total),
+                got.locations,
+                got.locations_total,
+            )
+        });
+    };
     let ended = async {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
@@ -71,12 +89,10 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         }
         anyhow::bail!("interrupted: nothing is saved, and the job is not affected")
     };
-    tokio::select! {
-        received = receive(&args, &job, &client, &mut receiver) => received.with_context(cannot)?,
+    let (about, received) = tokio::select! {
+        saved = saving::save(&job, &client, request, writer, show) => saved.with_context(cannot)?,
         ended = ended => return ended,
-    }
-    let facts = job_facts(&job, &client).await?;
-    let (about, received) = receiver.finish(facts).with_context(cannot)?;
+    };
 
     if args.target.json {
         print_json(&Saved {
@@ -99,65 +115,6 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Incomplete);
     }
     Ok(Outcome::Done)
-}
-
-async fn receive(
-    args: &Args,
-    job: &Job,
-    client: &Client,
-    receiver: &mut Receiver,
-) -> anyhow::Result<()> {
-    let interval = args.when.request();
-    let ranks = args.rank.iter().flat_map(Ranges::iter);
-    let request = v1::SaveRequest {
-        from_ns: interval.from_ns,
-        to_ns: interval.to_ns,
-        last_ns: interval.last_ns,
-        ranks: ranks.collect(),
-    };
-    let call = async || client.clone().save(request.clone()).await;
-    let mut pages = patiently(job, call).await?;
-    let mut meter = Meter::default();
-    // The gateway fetches the next page when this one has been written: nothing piles up anywhere.
-    while let Some(page) = pages
-        .message()
-        .await
-        .map_err(|status| explained(job, &status))?
-    {
-        let (total, locations) = (page.bytes_total, page.locations_total);
-        receiver.page(page)?;
-        meter.show(|| {
-            format!(
-                "saving: {} of {}, {} of {locations} locations",
-                units::bytes(receiver.bytes()),
-                units::bytes(total),
-                receiver.locations(),
-            )
-        });
-    }
-    anyhow::ensure!(
-        receiver.is_whole(),
-        "the job ended, or its gateway, before all of it had come; the buffers of a job that is \
-         over are gone"
-    );
-    Ok(())
-}
-
-/// What else is known of the job.
-async fn job_facts(job: &Job, client: &Client) -> anyhow::Result<crate::saved::JobFacts> {
-    let hello = async || client.clone().hello(v1::HelloRequest::default()).await;
-    let hello = patiently(job, hello).await?;
-    let buffers = async || client.clone().buffers(v1::BuffersRequest {}).await;
-    // Of a job that has just ended, what was saved is whole all the same.
-    let buffers = patiently(job, buffers).await.unwrap_or_default();
-    let strategies = buffers.strategies.iter().map(|of| of.strategy.as_str());
-    Ok(crate::saved::JobFacts {
-        id: job.job.clone(),
-        host: job.host.clone(),
-        command: job.command.clone(),
-        described: hello.job.unwrap_or_default(),
-        strategy: strategies.collect::<Vec<_>>().join("; "),
-    })
 }
 
 fn text(dir: &Path, about: &invivo_archive::saved::format::About, received: &Received) -> String {
@@ -186,5 +143,5 @@ fn text(dir: &Path, about: &invivo_archive::saved::format::About, received: &Rec
         text +=
             &format!("{cut} went to other threads meanwhile: some of what they held is missing\n");
     }
-    text + &format!("next: invivo export {shown} --to otf2 NEW_DIR\n")
+    text + &format!("next: invivo open {shown}, or invivo export {shown} --to otf2 NEW_DIR\n")
 }

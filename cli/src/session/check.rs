@@ -77,12 +77,27 @@ fn walk(steps: &[Step], before: &mut Before) -> Result<(), Wrong> {
                 // every later step impossible. Further rounds find nothing new.
                 if *times > 1 {
                     walk(steps, before)?;
+                    names_differ(steps)?;
                 }
             }
-            Action::Wait(_) | Action::Order(_) => {}
+            Action::Wait(_) | Action::Order(_) | Action::Save(_) => {}
         }
         if wait_for_end {
             before.over = Some(step.line);
+        }
+    }
+    Ok(())
+}
+
+/// Whether what is saved in each round gets a name of its own.
+fn names_differ(steps: &[Step]) -> Result<(), (usize, String)> {
+    for step in steps {
+        if let Action::Save(dir) = &step.action
+            && !dir.to_string_lossy().contains("%n")
+        {
+            let why = "the second round would find the directory of the first; put %n into its \
+                       name, the number of the save";
+            return Err((step.line, why.to_owned()));
         }
     }
     Ok(())

@@ -16,9 +16,9 @@ use std::time::Duration;
 use toml::de::{DeTable, DeValue};
 
 /// What a step can do, each a key of it.
-pub(super) const ACTIONS: [&str; 12] = [
+pub(super) const ACTIONS: [&str; 13] = [
     "wait", "pause", "resume", "hold", "reset", "record", "strategy", "analyses", "query",
-    "assert", "loop", "shutdown",
+    "assert", "save", "loop", "shutdown",
 ];
 
 /// Reads a session and checks that it makes sense.
@@ -152,6 +152,7 @@ impl Reader<'_> {
                 self.known(table, "key of an assertion", &COMPARISON_KEYS)?;
                 Action::Assert(self.comparison(value, table)?)
             }
+            "save" => Action::Save(self.text(value, key)?.into()),
             "loop" => self.rounds(value, step, timeout)?,
             // The other actions have no argument: `true` is all that can stand there.
             _ if value.get_ref().as_bool() != Some(true) => {

@@ -34,6 +34,7 @@ pub async fn run<L: Listener>(
         results: Vec::new(),
         answers_bytes: 0,
         last: None,
+        saves: 0,
         standing: false,
     };
     // An interruption drops the steps where they are: what they stopped is resumed below.

@@ -15,6 +15,8 @@ pub(super) struct Session<'a, L> {
     pub(super) results: Vec<StepResult>,
     pub(super) answers_bytes: usize,
     pub(super) last: Option<(Kind, Answer)>,
+    /// Saves so far.
+    pub(super) saves: u32,
     /// This session has stopped the application.
     pub(super) standing: bool,
 }

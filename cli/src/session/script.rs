@@ -7,6 +7,7 @@ use invivo_proto::control::order::Order;
 use invivo_report::units::counted;
 use serde::Serialize;
 use std::fmt::{Display, Formatter};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How long a step may take unless another time is asked for, beside the time that it has to take.
@@ -48,6 +49,8 @@ pub enum Action {
     Query(Kind),
     /// Holds the last answer against what is expected.
     Assert(Comparison),
+    /// Saves what the buffers hold to a new directory.
+    Save(PathBuf),
     /// Does steps several times.
     Loop {
         /// How often.
@@ -120,6 +123,7 @@ impl Action {
             Action::Order(order) => order.name(),
             Action::Query(_) => "query",
             Action::Assert(_) => "assert",
+            Action::Save(_) => "save",
             Action::Loop { .. } => "loop",
         }
     }
@@ -178,6 +182,7 @@ impl Display for Action {
             Action::Order(order) => f.write_str(order.name()),
             Action::Query(kind) => write!(f, "query {}", kind.name()),
             Action::Assert(comparison) => write!(f, "assert {comparison}"),
+            Action::Save(dir) => write!(f, "save to {}", dir.display()),
             Action::Loop { times, .. } => write!(f, "loop {}", counted((*times).into(), "time")),
         }
     }

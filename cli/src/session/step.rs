@@ -6,11 +6,13 @@ use super::outcome::Ending;
 use super::running::Session;
 use super::script::{Action, State, Wait, plain};
 use crate::client::{CallError, patiently};
+use crate::saving;
 use crate::steer;
 use crate::view::command::{complete, failures};
 use crate::view::since_start::SinceStart;
+use invivo_archive::saved::Writer;
 use invivo_grpc::v1::{
-    AnalysisStatus, BuffersRequest, FunctionsRequest, MatrixRequest, StatusRequest,
+    AnalysisStatus, BuffersRequest, FunctionsRequest, MatrixRequest, SaveRequest, StatusRequest,
 };
 use invivo_proto::control::order::Order;
 use invivo_report::analyses;
@@ -18,6 +20,7 @@ use invivo_report::status::states;
 use invivo_report::units::counted;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
+use std::path::Path;
 use std::time::Duration;
 use tokio::time::sleep;
 
@@ -98,6 +101,7 @@ impl<L> Session<'_, L> {
                 Ok(done)
             }
             Action::Assert(comparison) => self.assert(comparison),
+            Action::Save(dir) => self.save(dir).await,
             // `Session::steps` carries loops out.
             Action::Loop { .. } => passed(""),
         }
@@ -128,6 +132,28 @@ impl<L> Session<'_, L> {
         Ok(Passed {
             detail: steer::sentence(order, &reply),
             answer,
+        })
+    }
+
+    /// Saves what the buffers hold; `%n` in the name is the number of the save.
+    async fn save(&mut self, dir: &Path) -> Done {
+        self.saves += 1;
+        let name = dir.to_string_lossy().replace("%n", &self.saves.to_string());
+        let failed = |error: anyhow::Error| {
+            let why = format!("cannot save to {name}: {error:#}");
+            Trouble::new(Ending::Failed, why)
+        };
+        let writer = Writer::new(Path::new(&name)).map_err(|error| failed(error.into()))?;
+        let all = SaveRequest::default();
+        let saved = saving::save(self.job, &self.client, all, writer, |_| {}).await;
+        let (_, received) = saved.map_err(failed)?;
+        Ok(Passed {
+            detail: format!(
+                "{} of {} in {name}",
+                counted(received.kept, "call"),
+                counted(received.ranks, "rank")
+            ),
+            answer: raw(&received),
         })
     }
 

@@ -6,7 +6,8 @@ use super::buffers::{
 use super::hang::{diagnosis, hang, seen};
 use super::peers::{peers, places};
 use super::results::{
-    analyses, coverage, functions, grid, group, matrix, of_messages, sites, status, wait_states,
+    analyses, coverage, functions, grid, group, job, matrix, of_messages, sites, status,
+    wait_states,
 };
 use super::stacks::{chosen, fault, module, named, stacks, walked};
 use super::{Sample, whereabouts};
@@ -14,9 +15,7 @@ use invivo_proto::control;
 use invivo_proto::control::analyses::{Analysis, AnalysisSet};
 use invivo_proto::control::fault::RankFaulted;
 use invivo_proto::control::grid::{GridQuery, Metric};
-use invivo_proto::control::link::{
-    Answer, Ask, AtEnd, Final, JobDescription, Request, Response, TimelinePage,
-};
+use invivo_proto::control::link::{Answer, Ask, AtEnd, Final, Request, Response, TimelinePage};
 use invivo_proto::control::local::{FromSupervisor, Outcome, ToSupervisor};
 use invivo_proto::control::peer::Endpoints;
 use invivo_proto::control::places::Places;
@@ -310,18 +309,6 @@ pub fn requests() -> Vec<Request> {
     let asks = [Ask::Job, Ask::Query(Query::Status)];
     let asks = asks.into_iter().chain(orders);
     asks.zip(1..).map(|(ask, id)| Request { id, ask }).collect()
-}
-
-fn job() -> JobDescription {
-    JobDescription {
-        id: "node-17".into(),
-        ranks: 4,
-        places: 1,
-        nodes: 1,
-        family: "ompi".into(),
-        library: "Open MPI v4.1.4".into(),
-        observation: None,
-    }
 }
 
 /// Every answer to the gateway.

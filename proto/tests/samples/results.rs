@@ -3,6 +3,7 @@
 use super::stacks::named;
 use invivo_proto::control::analyses::{AnalysesStatus, AnalysisStatus, Gaps};
 use invivo_proto::control::grid::{Axes, Grid, GridCell, GridRow};
+use invivo_proto::control::link::{JobDescription, ObservationDescription};
 use invivo_proto::control::results::*;
 use invivo_proto::control::sites::{Place, Site, SiteStats, SiteTable};
 use invivo_proto::control::wait_states::{Calls, RankWaits, Share, WaitState, WaitStates, Waited};
@@ -265,5 +266,24 @@ pub fn wait_states() -> WaitStates {
             outside: 5,
         },
         clock_error_ns: 800,
+    }
+}
+
+/// A job of which an observation is open.
+pub fn job() -> JobDescription {
+    JobDescription {
+        id: "node-17".into(),
+        ranks: 4,
+        places: 1,
+        nodes: 1,
+        family: "ompi".into(),
+        library: "Open MPI v4.1.4".into(),
+        observation: Some(ObservationDescription {
+            from_ns: 4_000_000_000,
+            to_ns: 9_000_000_000,
+            saved_unix_ns: 1_790_000_000_000_000_000,
+            calls: 8_000,
+            reduced: 300,
+        }),
     }
 }

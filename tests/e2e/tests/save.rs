@@ -418,6 +418,31 @@ fn a_client_that_is_killed_leaves_no_half() {
     end(running);
 }
 
+/// A session saves once in each round, under names of their own.
+#[test]
+fn a_session_saves_in_each_round() {
+    let running = rounds(Family::Ompi);
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = folder.path().join("rounds.toml");
+    let name = folder.path().join("obs%n");
+    let steps = format!(
+        "[[step]]\nloop = 2\n[[step.step]]\nsave = {:?}\n",
+        shown(&name)
+    );
+    std::fs::write(&script, &steps).expect("written");
+    succeeds(&running.client().run(&["session", "run", shown(&script)]));
+    assert_eq!(names(folder.path()), ["obs1", "obs2", "rounds.toml"]);
+    let (table, second) = (folder.path().join("csv"), folder.path().join("obs2"));
+    let words = ["export", shown(&second), "--to", "csv", shown(&table)];
+    succeeds(&running.client().run(&words));
+    // Without a number the second round would find the first one's directory.
+    std::fs::write(&script, steps.replace("%n", "")).expect("written");
+    let output = running.client().run(&["session", "run", shown(&script)]);
+    let said = text(&output);
+    assert!(!output.status.success() && said.contains("%n"), "{said}");
+    end(running);
+}
+
 /// Buffers that are full all the time, saved again and again while they are written: each save is
 /// an unbroken stretch of what the rank did, and at the end every call is accounted for.
 #[test]
