@@ -82,7 +82,7 @@ enum Verb {
     Save(commands::save::Args),
     /// Write a saved observation for other tools: OTF2, Perfetto, CSV
     Export(commands::export::Args),
-    /// Show the report of a job that is over, or make an HTML page of it
+    /// Show the report of a job, or make an HTML page of it
     Report(commands::report::Args),
     /// Compare runs of a program by their reports
     Compare(commands::compare::Args),
@@ -153,7 +153,7 @@ impl Cli {
             Verb::Timeline(args) => commands::block_on(commands::timeline::run(args)),
             Verb::Save(args) => commands::block_on(commands::save::run(args)),
             Verb::Export(args) => commands::finish(commands::export::run(&args)),
-            Verb::Report(args) => commands::finish(commands::report::run(&args)),
+            Verb::Report(args) => commands::block_on(commands::report::run(args)),
             Verb::Compare(args) => commands::finish(commands::compare::run(&args)),
             Verb::Strategy(args) => commands::block_on(commands::strategy::run(args)),
             Verb::Analyses(args) => commands::block_on(commands::analyses::run(args)),

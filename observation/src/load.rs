@@ -47,9 +47,11 @@ pub fn load(saved: &SavedObservation, tell: impl Fn(u64)) -> anyhow::Result<Load
     let need: u64 = saved.locations().iter().map(buffer_bytes).sum();
     check_memory(need)?;
     let strategy = Strategy::parse(&about.strategy).unwrap_or_default();
+    let (from_ns, is_cut) = begin(saved, strategy);
     let mut observed = Observed::new(&ObservedJob {
         ranks: about.job.ranks,
-        from_ns: known_from_ns(saved, strategy),
+        from_ns,
+        is_cut,
         to_ns: about.to_ns,
         clock_error_ns: about.clock_error_ns,
         strategy,
@@ -99,19 +101,18 @@ pub fn load(saved: &SavedObservation, tell: impl Fn(u64)) -> anyhow::Result<Load
     })
 }
 
-/// Since when calls are known, in job time. A flight recorder has all of some last time; what other
-/// strategies give up lies between what they keep.
-fn known_from_ns(saved: &SavedObservation, strategy: Strategy) -> u64 {
+/// Since when calls are known, in job time, and whether some are of before. A flight recorder has all
+/// of some last time; what other strategies give up lies between what they keep.
+fn begin(saved: &SavedObservation, strategy: Strategy) -> (u64, bool) {
     let about = saved.about();
     let from_ns = match about.is_all {
         true => about.observed_from_ns,
         false => about.observed_from_ns.max(about.from_ns),
     };
-    if strategy.rules().next().is_some() {
-        return from_ns;
-    }
     let gone = saved.locations().iter().filter_map(|one| one.gone_until_ns);
-    gone.max().unwrap_or(0).max(from_ns)
+    let gone = gone.max().filter(|_| strategy.rules().next().is_none());
+    let is_cut = !about.is_all || gone.is_some();
+    (gone.unwrap_or(0).max(from_ns), is_cut)
 }
 
 fn buffer_bytes(of: &Location) -> u64 {

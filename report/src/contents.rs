@@ -115,7 +115,7 @@ impl Report {
             // Clocks of two nodes may put the begin behind the end.
             seconds: seconds(saved.to_ns.saturating_sub(waiter.since_ns) as f64),
         });
-        let mut report = Report {
+        let report = Report {
             start: saved.start.clone(),
             job: (&result.job).into(),
             observed_seconds: seconds(result.status.observed_ns as f64),
@@ -143,9 +143,14 @@ impl Report {
             states: status.ranks.unwrap_or_default(),
             notes: status.notes,
         };
-        report.efficiency = report.efficiency_of_ranks();
-        report.explanation = report.explained();
-        report
+        report.judged()
+    }
+
+    /// With what follows from its own numbers.
+    pub(crate) fn judged(mut self) -> Report {
+        self.efficiency = self.efficiency_of_ranks();
+        self.explanation = self.explained();
+        self
     }
 
     /// The time in MPI of every rank, the least first; nothing where the report does not have all

@@ -2,7 +2,7 @@
 //! its last seconds; and the tables that the report shares with the client's commands.
 //!
 //! ```text
-//! contents rows saved_file            what a report says, and reading one
+//! contents now rows saved_file        what a report says, at the end or now, and reading one
 //! text json html                      its forms
 //! compare explain                     runs beside each other; what limits a job, in a sentence
 //! death fault efficiency left_out     parts of these
@@ -31,6 +31,7 @@ mod html;
 mod json;
 mod left_out;
 pub mod matrix;
+pub mod now;
 pub mod recording;
 pub mod rows;
 mod saved_file;

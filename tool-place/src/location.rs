@@ -184,22 +184,37 @@ pub struct Both<'a> {
 }
 
 impl Both<'_> {
-    /// A call of a saved observation: cuts have judged it before it was saved.
-    pub fn saved(&mut self, call: &Call, parts: &[Part], is_clipped: bool) {
-        self.cut_off.last = match is_clipped {
-            true => Clipping::Clipped,
-            false => Clipping::Whole,
-        };
-        self.give(call, parts, is_clipped);
+    /// A call of a saved observation: cuts have judged it before it was saved. All of it is kept,
+    /// and what lies behind `since` counts.
+    pub fn saved(&mut self, call: &Call, parts: &[Part], is_clipped: bool, since: u64) {
         let begin = call.end.saturating_sub(call.duration);
+        self.store.call(call, parts, is_clipped);
+        self.cut_off.last = match (call.end <= since, is_clipped || begin < since) {
+            (true, _) => Clipping::Outside,
+            (false, true) => Clipping::Clipped,
+            (false, false) => Clipping::Whole,
+        };
+        if self.cut_off.last != Clipping::Outside {
+            let part = Call {
+                duration: call.end - begin.max(since),
+                ..*call
+            };
+            let is_clipped = self.cut_off.last == Clipping::Clipped;
+            self.analyses.call(&part, parts, is_clipped);
+        }
         self.analyses
             .messages(self.cut_off.when(begin, call.end), Some(call), parts);
     }
 
     /// What is left of a call of a saved observation: more of what it completed.
-    pub fn saved_rest(&mut self, end: u64, parts: &[Part]) {
-        self.cut_off.last = Clipping::Whole;
-        self.analyses.more(end, end, parts);
+    pub fn saved_rest(&mut self, end: u64, parts: &[Part], since: u64) {
+        self.cut_off.last = match end <= since {
+            true => Clipping::Outside,
+            false => Clipping::Whole,
+        };
+        if self.cut_off.last != Clipping::Outside {
+            self.analyses.more(end, end, parts);
+        }
         self.analyses
             .messages(self.cut_off.when(end, end), None, parts);
     }

@@ -92,6 +92,10 @@ fn slack(name: &str, value: f64, calls: u64) -> f64 {
         name if name.ends_with("_ns") => (calls * ROUNDED_NS) as f64 + value * RATE,
         // Cells of the grid: calls are cut where columns meet, which is told by the clock as well.
         "min" | "max" | "mean" | "sum" => 5_000.0 + value * 1e-3,
+        // Seconds, in reports.
+        name if name.ends_with("seconds") => {
+            1e-6 + (calls * ROUNDED_NS) as f64 * 1e-9 + value / 50.0
+        }
         "parallel_efficiency" | "load_balance" | "communication_efficiency" => 1e-3,
         _ => 0.0,
     }
@@ -152,6 +156,12 @@ fn answers_as_the_job_did(family: Family) {
         let live = running.client().json(words);
         let saved = asked(&running, &dir, words);
         alike(words[0], &live, &saved, calls);
+    }
+    // A report of both says the same.
+    let live = running.client().json(&["report"]);
+    let saved = asked(&running, &dir, &["report"]);
+    for part in ["functions", "totals", "matrix"] {
+        alike(part, &live[part], &saved[part], calls);
     }
     // The ledger is whole: every call that was entered is somewhere.
     let status = asked(&running, &dir, &["status"]);
@@ -222,7 +232,8 @@ fn reduced_calls_are_told() {
     let functions = asked(&running, &dir, &["functions"]);
     let rows = functions["rows"].as_array().expect("rows");
     let calls: u64 = rows.iter().map(|row| number(row, "/calls")).sum();
-    assert_eq!(calls, kept);
+    // Those from where on all ranks are complete.
+    assert!(calls <= kept && calls > kept / 2, "{calls} of {kept}");
     let ledger = &functions["coverage"]["ledger"];
     assert_eq!(number(ledger, "/reduced"), reduced, "{ledger}");
     // Messages of which one side was given up are not matched with others.

@@ -30,6 +30,8 @@ pub struct ObservedJob {
     pub ranks: u32,
     /// Since when its calls are known, in job time: where the axis of time begins.
     pub from_ns: u64,
+    /// What lies before that counts for nothing: it is not of all ranks.
+    pub is_cut: bool,
     /// Where it ends, in job time.
     pub to_ns: u64,
     /// How far job time may be off.
@@ -63,6 +65,8 @@ pub struct Observed {
     keeping: Keeping,
     clock: JobClock,
     now: Now,
+    /// What lies before counts for nothing.
+    since: u64,
     locations: Vec<ObservedLocation>,
 }
 
@@ -108,6 +112,7 @@ impl Observed {
             keeping,
             clock,
             now,
+            since: if job.is_cut { job.from_ns } else { 0 },
             locations: Vec::new(),
         })
     }
@@ -191,7 +196,8 @@ impl Observed {
         };
         let records = &mut self.local.ranks[index].records;
         let whose = (usize::from(of.thread), occupant);
-        records.observe(whose, call, parts, is_clipped, &mut self.local.feed);
+        let feed = &mut self.local.feed;
+        records.observe(whose, call, parts, is_clipped, self.since, feed);
     }
 
     /// All calls have come.

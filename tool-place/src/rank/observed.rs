@@ -90,7 +90,8 @@ impl RankRecords {
         Ok(())
     }
 
-    /// A call of one of its locations, with times in job time; only more of what a call completed,
+    /// A call of one of its locations, with times in job time, of which what lies behind `since`
+    /// counts; only more of what a call completed,
     /// up to the end of that, where the call itself was given up.
     pub fn observe(
         &mut self,
@@ -98,6 +99,7 @@ impl RankRecords {
         call: Result<&Call, u64>,
         parts: &[Part],
         is_clipped: bool,
+        since: u64,
         feed: &mut Feed,
     ) {
         let Some(location) = self.locations.get_mut(thread) else {
@@ -113,8 +115,8 @@ impl RankRecords {
             analyses: feed.analyses.sink(self.rank),
         };
         match call {
-            Ok(call) => both.saved(call, parts, is_clipped),
-            Err(end) => both.saved_rest(end, parts),
+            Ok(call) => both.saved(call, parts, is_clipped, since),
+            Err(end) => both.saved_rest(end, parts, since),
         }
     }
 

@@ -26,9 +26,14 @@ fn location(rank: u32, ledger: Ledger) -> ObservedLocation {
 }
 
 fn observed(locations: &[ObservedLocation]) -> Observed {
+    observed_since(None, locations)
+}
+
+fn observed_since(since: Option<u64>, locations: &[ObservedLocation]) -> Observed {
     let job = ObservedJob {
         ranks: 40,
-        from_ns: 1_000,
+        from_ns: since.unwrap_or(1_000),
+        is_cut: since.is_some(),
         to_ns: END_NS,
         clock_error_ns: 0,
         strategy: Strategy::default(),
@@ -123,6 +128,33 @@ fn pauses_are_nobodys_time() {
     let row = &table.rows[&RECV];
     // The first, half of the second, and nothing of the third.
     assert_eq!((row.time.count, row.time.sum_ns), (3, 1_000 + 500));
+}
+
+#[test]
+fn what_is_not_of_all_ranks_is_kept_and_does_not_count() {
+    let of = location(
+        1,
+        Ledger {
+            entered: 3,
+            kept: 3,
+            ..Ledger::default()
+        },
+    );
+    let mut observed = observed_since(Some(19_600), &[of]);
+    give(&mut observed, &of, 3);
+    observed.settle();
+    assert_eq!(ledger(&mut observed).kept, 3);
+    let Some((Partial::Functions(table), _)) =
+        observed.answer(Query::Functions { rank_rows_max: 0 })
+    else {
+        panic!("a table")
+    };
+    let row = &table.rows[&RECV];
+    // None of the first, the end of the second, all of the third.
+    assert_eq!(
+        (row.time.count, row.time.sum_ns, row.clipped),
+        (2, 400 + 1_000, 1)
+    );
 }
 
 #[test]
