@@ -101,8 +101,8 @@ pub fn load(saved: &SavedObservation, tell: impl Fn(u64)) -> anyhow::Result<Load
     })
 }
 
-/// Since when calls are known, in job time, and whether some are of before. A flight recorder has all
-/// of some last time; what other strategies give up lies between what they keep.
+/// Since when calls are known, in job time, and whether some are of before. A flight recorder has
+/// all of some last time; what other strategies give up lies between what they keep.
 fn begin(saved: &SavedObservation, strategy: Strategy) -> (u64, bool) {
     let about = saved.about();
     let from_ns = match about.is_all {

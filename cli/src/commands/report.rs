@@ -16,8 +16,8 @@ use tonic::{Response, Status};
 /// Options of `invivo report`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-The file is one that `invivo run --report NAME.json` has written; no job is needed. Without one it is
-of the running job, or of the observation that is open, as it is now.
+The file is one that `invivo run --report NAME.json` has written; no job is needed. Without one it
+is of the running job, or of the observation that is open, as it is now.
 The page is one file that needs no other and no network: it can be sent, printed and kept.
 
 Examples:
@@ -47,10 +47,10 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         None => now(&args.target).await?,
     };
     if let Some(path) = &args.html {
-        if let Some(file) = args.file.as_ref().filter(|file| is_same(path, file)) {
+        if args.file.as_ref().is_some_and(|file| is_same(path, file)) {
             bail!(
                 "the page would replace the report {}; give another name to --html",
-                file.display()
+                path.display()
             );
         }
         let page = invivo_report::html(&report);

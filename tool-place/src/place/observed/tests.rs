@@ -131,7 +131,7 @@ fn pauses_are_nobodys_time() {
 }
 
 #[test]
-fn what_is_not_of_all_ranks_is_kept_and_does_not_count() {
+fn what_not_all_ranks_have_does_not_count() {
     let of = location(
         1,
         Ledger {
