@@ -19,6 +19,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 /// Room for a location's calls beside what they took when they were saved, in bytes: their bins are
 /// filled anew, and some are not full.
 const SPARE_BYTES: u64 = 1 << 20;
+/// What a rank takes beside its buffers, whether calls of it are there or not, in bytes: about.
+const RANK_BYTES: u64 = 4096;
 /// Calls between two looks at how far it is.
 const STEP: u64 = 1 << 14;
 
@@ -44,8 +46,12 @@ struct Reading {
 /// What is wrong with the observation, or that there is no memory for it.
 pub fn load(saved: &SavedObservation, tell: impl Fn(u64)) -> anyhow::Result<Loaded> {
     let about = saved.about();
-    let need: u64 = saved.locations().iter().map(buffer_bytes).sum();
-    check_memory(need)?;
+    let buffers: u64 = saved
+        .locations()
+        .iter()
+        .map(buffer_bytes)
+        .fold(0, u64::saturating_add);
+    check_memory(buffers.saturating_add(u64::from(about.job.ranks) * RANK_BYTES))?;
     let strategy = Strategy::parse(&about.strategy).unwrap_or_default();
     let (from_ns, is_cut) = begin(saved, strategy);
     let mut observed = Observed::new(&ObservedJob {
@@ -116,7 +122,8 @@ fn begin(saved: &SavedObservation, strategy: Strategy) -> (u64, bool) {
 }
 
 fn buffer_bytes(of: &Location) -> u64 {
-    of.events.bytes + of.events.bytes / 2 + SPARE_BYTES
+    let bytes = of.events.bytes;
+    bytes.saturating_add(bytes / 2).saturating_add(SPARE_BYTES)
 }
 
 /// Refuses what this machine has no memory for, before it begins to swap.
@@ -133,7 +140,7 @@ fn check_memory(need: u64) -> anyhow::Result<()> {
         let mib = |bytes: u64| bytes >> 20;
         bail!(
             "the observation needs {} MiB of memory, and {} MiB are available; save a part of the \
-             job (invivo save --ranks, --last), or open it on a larger machine",
+             job (invivo save --rank 0-63, --since 30s), or open it on a larger machine",
             mib(need),
             mib(available)
         );

@@ -1,19 +1,23 @@
-//! `invivo compare`: runs of a program, before and after something, by their reports.
+//! `invivo compare`: runs of a program, before and after something, by their reports or by what was
+//! saved of them.
 
 use super::{Outcome, print, print_json};
-use anyhow::bail;
+use anyhow::{Context, bail};
 use invivo_report::Report;
 use invivo_report::compare::{self, RUNS_MAX};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// Options of `invivo compare`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-Reports are those that `invivo run --report NAME.json` has written; no job is needed. With several
+Reports are those that `invivo run --report NAME.json` has written, or directories of `invivo save` or
+`--save`; no job is needed. With several
 runs of each side it is told which differences can be chance, for all quantities together.
 
 Examples:
   invivo compare before.json after.json
+  invivo compare before.obs after.obs
   invivo compare base-*.json --with new-*.json
   invivo compare base-*.json --with new-*.json --fail-above 5%     exit status 1 if worse: for CI
   invivo compare before.json after.json --json | jq '.changes[] | select(.verdict == \"worse\")'")]
@@ -48,7 +52,10 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
                 paths.len()
             );
         }
-        let reports = paths.iter().map(|path| Ok(invivo_report::read(path)?));
+        let reports = paths.iter().map(|path| match path.is_dir() {
+            true => of_observation(path),
+            false => Ok(invivo_report::read(path)?),
+        });
         reports.collect()
     };
     let threshold = args.fail_above.unwrap_or(args.threshold);
@@ -62,6 +69,28 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         true => Outcome::Incomplete,
         false => Outcome::Done,
     })
+}
+
+/// The report of a saved observation.
+fn of_observation(dir: &Path) -> anyhow::Result<Report> {
+    let shown = dir.display();
+    // This program lies in `lib/invivo`, and what opens observations in `bin` beside that.
+    let here = std::env::current_exe().context("cannot find where this invivo is installed")?;
+    let root = here.ancestors().nth(3).unwrap_or(Path::new("/"));
+    let program = root.join("bin/invivo");
+    let opened = Command::new(&program)
+        .arg("open")
+        .arg(dir)
+        .args(["--", "report", "--json"])
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot start {}", program.display()))?;
+    anyhow::ensure!(
+        opened.status.success(),
+        "there is no report of {shown}: it cannot be opened"
+    );
+    serde_json::from_slice(&opened.stdout)
+        .with_context(|| format!("the report of {shown} cannot be read"))
 }
 
 fn sides(args: &Args) -> anyhow::Result<(&[PathBuf], &[PathBuf])> {

@@ -92,10 +92,6 @@ async fn now(target: &Target) -> anyhow::Result<Report> {
 }
 
 async fn asked(mut client: Client) -> Result<Response<Answers>, Status> {
-    let hello = client
-        .hello(v1::HelloRequest::default())
-        .await?
-        .into_inner();
     let functions = v1::FunctionsRequest {
         per_rank: true,
         rank_rows_max: RANK_ROWS_MAX,
@@ -106,9 +102,12 @@ async fn asked(mut client: Client) -> Result<Response<Answers>, Status> {
     let waits = client.wait_states(v1::WaitStatesRequest::default()).await?;
     // Last: its coverage is of all that the others have.
     let status = client.status(v1::StatusRequest {}).await?.into_inner();
+    // Behind the others: a gateway that has just begun does not know its job before.
+    let hello = client.hello(v1::HelloRequest::default()).await?;
+    let job = hello.into_inner().job;
     Ok(Response::new(Answers {
         start: None,
-        job: hello.job.unwrap_or_default(),
+        job: job.ok_or_else(|| Status::unavailable("the gateway does not know its job yet"))?,
         status,
         functions,
         matrix,

@@ -221,6 +221,33 @@ fn several_places_are_one_observation() {
     }
 }
 
+/// An observation is the same as itself, and other than one of a part of it.
+#[test]
+fn observations_are_compared() {
+    let running = done(job(Family::Ompi));
+    let [all, part] = ["all", "part"].map(|name| running.directory().join(name));
+    let client = running.client();
+    client.json(&["save", shown(&all)]);
+    client.json(&["save", shown(&part), "--interval", "0s..200ms"]);
+    let changed = |new: &Path| {
+        let found = client.json(&["compare", shown(&all), shown(new)]);
+        let changes = found["changes"].as_array().expect("changes").clone();
+        let differs = |change: &&Value| change["base"] != change["new"];
+        changes.iter().filter(differs).count()
+    };
+    assert_eq!(changed(&all), 0);
+    assert!(changed(&part) > 0);
+    let none = running.directory().join("state");
+    let output = client.run(&["compare", shown(&all), shown(&none)]);
+    assert!(!output.status.success());
+    assert!(
+        text(&output).contains("no observation"),
+        "{}",
+        text(&output)
+    );
+    end(running);
+}
+
 /// What had been given up is in no answer, and every answer says how much that is.
 #[test]
 fn reduced_calls_are_told() {
