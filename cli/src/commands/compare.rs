@@ -11,9 +11,9 @@ use std::process::{Command, Stdio};
 /// Options of `invivo compare`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-Reports are those that `invivo run --report NAME.json` has written, or directories of `invivo save` or
-`--save`; no job is needed. With several
-runs of each side it is told which differences can be chance, for all quantities together.
+Reports are those that `invivo run --report NAME.json` has written, or directories of `invivo
+save` or `--save`; no job is needed. With several runs of each side it is told which differences
+can be chance, for all quantities together.
 
 Examples:
   invivo compare before.json after.json
