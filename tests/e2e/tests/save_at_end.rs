@@ -1,6 +1,7 @@
 //! `--save`: what the buffers hold is there when the job has ended, and the job is as without it.
 
 use invivo_e2e::checks;
+use invivo_e2e::cluster::hosts;
 use invivo_e2e::job::{Ended, Job};
 use invivo_e2e::mpi::Family;
 use invivo_e2e::paths;
@@ -53,20 +54,36 @@ fn is_said(ended: &Ended, what: &str) {
 }
 
 /// All calls of the report, of each rank, are in what was saved.
+fn every_call_is_there(job: Job) {
+    let family = job.family();
+    let ended = ended(job.options(["--save", "all-%j.obs"]));
+    assert_eq!(ended.code(), 0, "{family:?}");
+    let report = ended.report();
+    checks::conserved(&report, RANKS);
+    let dirs = ended.files(".obs");
+    assert_eq!(dirs.len(), 1, "{family:?}: {dirs:?}");
+    let in_report: BTreeMap<(u32, String), u64> = report.calls().into_iter().collect();
+    assert_eq!(calls(&ended, &dirs[0]), in_report, "{family:?}");
+    is_said(&ended, "saved to");
+    is_said(&ended, "invivo open");
+    ended.assert_nothing_left();
+}
+
 #[test]
 fn every_call_is_there_at_the_end() {
     for family in Family::ALL {
-        let ended = ended(rounds(family).options(["--save", "all-%j.obs"]));
-        assert_eq!(ended.code(), 0, "{family:?}");
-        let report = ended.report();
-        checks::conserved(&report, RANKS);
-        let dirs = ended.files(".obs");
-        assert_eq!(dirs.len(), 1, "{family:?}: {dirs:?}");
-        let in_report: BTreeMap<(u32, String), u64> = report.calls().into_iter().collect();
-        assert_eq!(calls(&ended, &dirs[0]), in_report, "{family:?}");
-        is_said(&ended, "saved to");
-        is_said(&ended, "invivo open");
-        ended.assert_nothing_left();
+        every_call_is_there(rounds(family));
+    }
+}
+
+#[test]
+fn every_call_of_two_hosts_is_there() {
+    if !hosts::possible() {
+        return;
+    }
+    for family in Family::ALL {
+        let job = Job::run_by_invivo(family, RANKS, &program(family, "told_rounds", []));
+        every_call_is_there(job.fan_in("1,2").on_hosts());
     }
 }
 
