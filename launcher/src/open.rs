@@ -119,9 +119,7 @@ fn opened(
         format!("cannot start {program}: {error}; install the whole tree, bin and lib/invivo")
     })?;
     let mut opened = Opened { signals, reader };
-    let Some(calls) = opened.wait_until_read() else {
-        return Err(Failed::Said);
-    };
+    let calls = opened.wait_until_read()?;
     let socket = sockets.join("gateway.sock");
     let mut connect = Connect::new(id, &socket, saved.about().job.command.clone())?;
     connect.observation = Some(dir.to_owned());
@@ -156,30 +154,46 @@ fn opened(
 }
 
 impl Opened<'_> {
-    /// Waits until all calls are read: how many there are. Nothing where they cannot be, which the
-    /// reader has said, or a signal asks for the end.
-    fn wait_until_read(&mut self) -> Option<u64> {
-        let mut lines = BufReader::new(self.reader.stdout.take()?);
+    /// Waits until all calls are read: how many there are.
+    ///
+    /// # Errors
+    /// When they cannot be, or a signal asks for the end.
+    fn wait_until_read(&mut self) -> Result<u64, Failed> {
+        let out = self.reader.stdout.take().ok_or(Failed::Said)?;
+        let mut lines = BufReader::new(out);
         let shows = std::io::stderr().is_terminal();
         loop {
             while lines.buffer().is_empty() && !is_readable(lines.get_ref()) {
                 if self.is_asked_to_end() {
-                    return None;
+                    return Err(Failed::Said);
                 }
                 std::thread::sleep(GATEWAY.0);
             }
             let mut line = String::new();
-            lines.read_line(&mut line).ok()?;
-            match line.trim_end().split_once(' ')? {
-                ("ready", calls) => {
+            lines.read_line(&mut line)?;
+            match line.trim_end().split_once(' ') {
+                Some(("ready", calls)) => {
                     if shows {
                         eprint!("\r\x1b[K");
                     }
-                    return calls.parse().ok();
+                    return Ok(calls.parse()?);
                 }
-                (_, percent) if shows => eprint!("\rreading the calls: {percent} %"),
-                _ => {}
+                Some((_, percent)) if shows => eprint!("\rreading the calls: {percent} %"),
+                Some(_) => {}
+                // Its end.
+                None => return Err(self.why_not_read()),
             }
+        }
+    }
+
+    /// Why the reader has ended: it has said it, unless somebody killed it.
+    fn why_not_read(&mut self) -> Failed {
+        match self.reader.wait().map(|status| status.signal()) {
+            Ok(Some(signal)) => Failed::Why(format!(
+                "what reads the calls was killed by signal {signal}; where memory is short, save a \
+                 part of the job (invivo save --rank, --since)"
+            )),
+            _ => Failed::Said,
         }
     }
 
