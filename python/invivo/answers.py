@@ -48,7 +48,7 @@ class Job(Answer):
     """Family of the MPI library: "ompi" or "mpich"."""
     library: str
     """The MPI library's own version line."""
-    observation: Observation
+    observation: Observation | None
     """Set where nothing runs and a saved observation answers: what it is of."""
 
 

@@ -103,7 +103,9 @@ fn a_panic_of_one_role_leaves_the_other() {
         checks::conserved(&report, RANKS);
         assert_notes(&report, ["tool place 3 failed in itself", WENT_ON]);
         let ledger = &report.coverage.ledger;
-        assert_eq!(ledger.dropped_by_place, ledger.entered, "{family:?}");
+        // On a busy machine a rank may find no packet free, which it counts itself.
+        let dropped = ledger.dropped_by_place + ledger.dropped.no_packet;
+        assert_eq!(dropped, ledger.entered, "{family:?}");
         ended.assert_nothing_left();
     }
 }

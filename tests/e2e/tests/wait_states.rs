@@ -117,7 +117,11 @@ fn expected(logs: &[CallLog]) -> Expected {
 
 /// Within a hundredth, or as much as `calls` readings of the clock.
 fn near(what: &str, told: u64, expected: u64, calls: u64) {
-    let tolerance = expected / 100 + calls * READING_NS;
+    within(expected / 100, what, told, expected, calls);
+}
+
+fn within(part: u64, what: &str, told: u64, expected: u64, calls: u64) {
+    let tolerance = part + calls * READING_NS;
     assert!(
         told.abs_diff(expected) <= tolerance,
         "{what}: {told} ns instead of {expected}, {calls} calls"
@@ -213,12 +217,11 @@ fn known(family: Family, ranks: u32, fan_in: &'static str) {
             } else {
                 told
             };
-            near(
-                &format!("rank {rank} {what}"),
-                told,
-                ns,
-                10 * rounds * u64::from(ranks),
-            );
+            // Of two that come together in a barrier nobody knows who is seen as the last: a rank
+            // may lose its processor between the program's look at the clock and the shim's.
+            let part = if what == "caused" { ns / 20 } else { ns / 100 };
+            let calls = 10 * rounds * u64::from(ranks);
+            within(part, &format!("rank {rank} {what}"), told, ns, calls);
         }
         let most = of
             .iter()
