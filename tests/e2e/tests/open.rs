@@ -70,13 +70,14 @@ fn asked(running: &Running, dir: &Path, words: &[&str]) -> Value {
 
 /// What the answer itself took and how it came, who has the most of what several have alike, and
 /// who was the last of those that came together.
-const OF_ANSWER: [&str; 9] = [
+const OF_ANSWER: [&str; 10] = [
     "caused_ns",
     "caused_waits",
     "coverage",
     "observed_ns",
     "analysis",
     "max_rank",
+    "min_rank",
     "ranks_by_wait",
     "culprit",
     "now_ns",
@@ -201,7 +202,12 @@ fn several_places_are_one_observation() {
     for family in Family::ALL {
         let job = Job::run_by_invivo(family, RANKS, &program(family, "told_rounds", []));
         let job = job.fan_in("1,2").on_hosts();
-        let running = done(job.options(["--analyses", ALL]));
+        let mut running = done(job.options(["--analyses", ALL]));
+        // Their ends are on the way from place to place.
+        running.until("all messages to be matched", |job| {
+            let told = job.client().try_json(&["messages"])?;
+            (told["sent"] == told["matched"]).then_some(())
+        });
         let dir = running.directory().join("all");
         let saved = running.client().json(&["save", shown(&dir)]);
         assert_eq!(number(&saved, "/ranks"), u64::from(RANKS), "{saved}");
