@@ -96,7 +96,7 @@ impl Served {
                 "what its processes are waiting for, and where they are, is asked while they run"
             }
             Query::Sites { .. } => {
-                "buffers keep no call sites; ask the job while it runs, or its report at the end"
+                "buffers keep no call sites; a job is asked for them while it runs"
             }
             _ => "it has no answer to that",
         };

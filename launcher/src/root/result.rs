@@ -38,6 +38,7 @@ impl Root<'_> {
             | Progress::Save
             | Progress::Early(_) => return,
             Progress::Complete(mut result) => {
+                self.give_up_save();
                 if let Some(salvage) = &self.salvage {
                     salvage.mark(&mut result);
                 }

@@ -58,6 +58,13 @@ impl SaveAtEnd {
         child::ended(self.client).is_some()
     }
 
+    /// Ends the client, which has had its time; what is to be said of it.
+    pub fn give_up(self) -> String {
+        child::end(self.client);
+        let dir = self.dir.display();
+        format!("saving to {dir} took too long and was given up: nothing is there")
+    }
+
     /// What was saved, in a sentence; nothing where it has failed, which the client has said. To be
     /// called when it is over.
     pub fn line(mut self) -> Option<String> {

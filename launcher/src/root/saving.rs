@@ -71,6 +71,15 @@ impl Root<'_> {
         self.let_node_go_on();
     }
 
+    /// The result is here: the node waits no longer.
+    pub(super) fn give_up_save(&mut self) {
+        // It may have ended a moment ago.
+        self.tend_save();
+        if let Some(saving) = self.saving.take() {
+            self.tell(&saving.give_up());
+        }
+    }
+
     fn let_node_go_on(&self) {
         if let Some(message) = &self.message {
             FinalMessage::go_on(message);
