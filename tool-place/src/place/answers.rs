@@ -4,10 +4,12 @@ use super::commands::Commands;
 use super::local_rank::Life;
 use super::local_ranks::LocalRanks;
 use super::{pressure, rank_counts};
+use crate::analyses::Analyses;
 use crate::time_point::{Now, TimePoint};
 use invivo_proto::control::buffers::{Buffers, Cursor, Records};
-use invivo_proto::control::results::JobStatus;
+use invivo_proto::control::results::{JobStatus, RankState, RankStatus};
 use invivo_proto::ids::LocationId;
+use invivo_proto::mpi::is_initialisation;
 use invivo_tbon::job_time::JobClock;
 use std::ops::Range;
 
@@ -31,7 +33,8 @@ pub fn status(now: Now, clock: &JobClock, commands: &Commands, local: &LocalRank
     let analyses = &local.feed.analyses;
     for (rank, one) in local.iter() {
         let mut line = one.records.status(now.ticks, analyses.clock());
-        line.mpi_ns = line.mpi_ns.saturating_add(analyses.mpi_ns(rank));
+        let open_ns = open_ns(now, &line, analyses);
+        line.mpi_ns = analyses.mpi_ns(rank).saturating_add(open_ns);
         line.state = one.state(line.state, status.pause.is_some());
         status.states[line.state as usize] += 1;
         status.named.push(line);
@@ -39,6 +42,20 @@ pub fn status(now: Now, clock: &JobClock, commands: &Commands, local: &LocalRank
     // An answer has a bounded size: only the ranks of most interest are named.
     invivo_analysis::status::keep_extremes(&mut status.named);
     status
+}
+
+/// Time so far of the MPI call that a rank is in, without the time that it was paused in it, in ns;
+/// initialisation is left out, as in `Analyses::mpi_ns`.
+fn open_ns(now: Now, line: &RankStatus, analyses: &Analyses) -> u64 {
+    if line.state != RankState::InMpi || is_initialisation(line.region) {
+        return 0;
+    }
+    let clock = analyses.clock();
+    let (_, pauses) = analyses.over_time(line.rank);
+    let begin = now
+        .ticks
+        .saturating_sub(clock.duration_ticks(line.since_ns));
+    clock.duration_ns(pauses.net(begin, now.ticks).ticks)
 }
 
 /// What the buffers hold and what they gave up.

@@ -176,7 +176,8 @@ impl RankRecords {
         taken.sum()
     }
 
-    /// What the rank's first thread is doing, its time in MPI being that of the present call alone.
+    /// What the rank's first thread is doing. Its time in MPI is left out: records and pauses tell
+    /// it.
     pub fn status(&self, now_ticks: u64, clock: &NodeClock) -> RankStatus {
         let mut line = RankStatus {
             rank: self.rank,
@@ -220,10 +221,6 @@ impl RankRecords {
             entered_at.max(last_end.unwrap_or(0))
         };
         line.since_ns = clock.duration_ns(now_ticks.saturating_sub(since));
-        // The initialisation is left out of the time in MPI, as in `Analyses::mpi_ns`.
-        if line.state == RankState::InMpi && !is_initialisation(line.region) {
-            line.mpi_ns = line.since_ns;
-        }
         line
     }
 

@@ -106,6 +106,35 @@ fn the_time_observed_begins_behind_the_initialisation() {
     assert_eq!(most.mpi_ns, 19 * MS);
 }
 
+#[test]
+fn time_paused_in_a_call_is_no_time_in_mpi() {
+    let mut scene = Scene::new();
+    let (supervisor, mut rank) = scene.attach(0);
+    scene.step(10);
+    rank.enter(5, scene.now.ticks);
+    scene.step(20);
+    let in_mpi = |scene: &mut Scene| {
+        let status = scene.status();
+        let named = status.named.iter().find(|line| line.rank == Rank(0));
+        named.expect("rank 0").mpi_ns / MS
+    };
+    assert_eq!(in_mpi(&mut scene), 20);
+    scene.command(
+        1,
+        Verb::Pause {
+            lease_ns: 60_000 * MS,
+        },
+    );
+    supervisor.say(&FromSupervisor::Acted {
+        generation: 1,
+        outcome: Outcome::HeldInMpi,
+    });
+    scene.step(1);
+    let before = in_mpi(&mut scene);
+    scene.step(100);
+    assert_eq!(in_mpi(&mut scene), before);
+}
+
 /// After a reset no call of before is seen whichever way it comes.
 #[test]
 fn no_call_from_before_a_reset_is_seen_later() {
