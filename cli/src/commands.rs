@@ -96,7 +96,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 /// Prints text that ends in a newline.
-fn print(text: &str) -> anyhow::Result<()> {
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     print_as_it_is(&terminal::lines(text))
 }
 
@@ -109,13 +109,13 @@ fn print_as_it_is(text: &str) -> anyhow::Result<()> {
 }
 
 /// Prints an object as one line of JSON, with its version.
-fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     let text = serde_json::to_string(&Versioned::new(value))?;
     print_as_it_is(&format!("{}\n", terminal::json(&text)))
 }
 
 /// Prints a line on standard error that begins with our name.
-fn note(line: &str) {
+pub(crate) fn note(line: &str) {
     // Standard error may be closed.
     let _ = writeln!(std::io::stderr(), "invivo: {}", terminal::lines(line));
 }

@@ -10,6 +10,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         &[
             "list",
             "top",
+            "web",
             "status",
             "watch",
             "explain",

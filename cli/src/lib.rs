@@ -1,6 +1,7 @@
 //! The client of a running job: commands that look at it and steer it (`commands`), scripts
-//! (`session`), a screen (`top`), and how answers look (`view`). Jobs are found by the crate
-//! `jobdir` and reached over their gateway (`client`, `job`), also behind a login (`ssh`).
+//! (`session`), a screen (`top`), a page (`web`), and how answers look (`view`). Jobs are found by
+//! the crate `jobdir` and reached over their gateway (`client`, `job`), also behind a login
+//! (`ssh`).
 //!
 //! This crate owns the whole command line of `invivo`, for help, completions and manual pages; the
 //! verbs that start jobs are the launcher's.
@@ -21,6 +22,7 @@ pub mod ssh;
 pub mod steer;
 pub mod top;
 pub mod view;
+pub mod web;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
@@ -54,6 +56,8 @@ enum Verb {
     Watch(commands::watch::Args),
     /// Show the job on a whole screen, and steer it by keys
     Top(top::Args),
+    /// Show the job as a page in a browser, and steer it there
+    Web(web::Args),
     /// Say in one sentence what limits the job now
     Explain(commands::explain::Args),
     /// Show the MPI function table
@@ -139,6 +143,7 @@ impl Cli {
             Verb::Status(args) => commands::block_on(commands::status::run(args)),
             Verb::Watch(args) => commands::block_on(commands::watch::run(args)),
             Verb::Top(args) => commands::block_on(top::run(args)),
+            Verb::Web(args) => commands::block_on(web::run(args)),
             Verb::Explain(args) => commands::block_on(commands::explain::run(args)),
             Verb::Functions(args) => commands::block_on(commands::functions::run(args)),
             Verb::Matrix(args) => commands::block_on(commands::matrix::run(args)),

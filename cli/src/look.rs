@@ -5,7 +5,9 @@ use invivo_grpc::v1::{
     CallSitesReply, CallSitesRequest, FunctionsRequest, GridRequest, StatusRequest,
     WaitStatesReply, WaitStatesRequest,
 };
-use invivo_report::explain::{Explanation, Run, Seen, explain_run};
+use invivo_report::explain::{Explanation, Run, Seen, explain_run, explain_seen};
+use std::collections::VecDeque;
+use std::time::Duration;
 use tokio::time::Instant;
 use tonic::{Response, Status};
 
@@ -13,6 +15,15 @@ use tonic::{Response, Status};
 const COLUMNS: u32 = 256;
 /// Ranks that wait states are told of: as many as there may be.
 const RANKS_MAX: u32 = 1024;
+
+/// A job that is looked at again and again is explained by its last seconds: at least so many.
+const EXPLAINED: Duration = Duration::from_secs(10);
+/// The first time, by so many.
+const EXPLAINED_MIN: Duration = Duration::from_secs(2);
+/// Between two explanations.
+const EXPLAIN_INTERVAL: Duration = Duration::from_secs(3);
+/// Moments older than this say nothing of now: nobody has looked meanwhile.
+const FORGOTTEN: Duration = Duration::from_secs(60);
 
 /// Answers that grow while the job runs, at one moment.
 #[derive(Clone, Debug)]
@@ -96,4 +107,52 @@ pub async fn seen(
         interval_ns,
         whole: false,
     }))
+}
+
+/// Explains a running job by its last seconds, each time that it is asked.
+#[derive(Debug, Default)]
+pub struct Looker {
+    moments: VecDeque<Moment>,
+}
+
+impl Looker {
+    /// What limits the job from the newest moment that is old enough until now; nothing at first.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub async fn explained(&mut self, client: &Client) -> Result<Option<Explanation>, Status> {
+        let now = match moment(client.clone()).await {
+            Ok(now) => now.into_inner(),
+            Err(status) => {
+                // Behind a gap it begins anew.
+                self.moments.clear();
+                return Err(status);
+            }
+        };
+        let age = |moment: &Moment| now.at.duration_since(moment.at);
+        if self.moments.back().is_some_and(|it| age(it) > FORGOTTEN) {
+            self.moments.clear();
+        }
+        while self.moments.get(1).is_some_and(|it| age(it) >= EXPLAINED) {
+            self.moments.pop_front();
+        }
+        let told = match self.moments.front() {
+            Some(first) => {
+                let seen = seen(client.clone(), first, &now).await?;
+                Some(explain_seen(&seen.into_inner()))
+            }
+            None => None,
+        };
+        self.moments.push_back(now);
+        Ok(told)
+    }
+
+    /// How long to wait until it is asked again.
+    pub fn pause(&self) -> Duration {
+        if self.moments.len() < 2 {
+            EXPLAINED_MIN
+        } else {
+            EXPLAIN_INTERVAL
+        }
+    }
 }

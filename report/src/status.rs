@@ -134,19 +134,7 @@ pub fn line(snapshot: &Snapshot, before: Option<&Snapshot>) -> String {
         _ => counted(calls, "call"),
     });
 
-    let mpi_ns = super::functions::mpi_ns_until_now(&snapshot.functions, &status);
-    let rank_ns = recording::span_ns(&status) as f64 * f64::from(coverage.ranks_reporting);
-    // The time goes on while recording is off, and what is recorded does not: a share would fall.
-    let is_standing = status.recording.as_ref().is_some_and(|recording| {
-        recording.on == 0 && recording.off > 0 && recording.window.is_none()
-    });
-    if is_standing {
-        // It has been said above that it is off.
-    } else if analyses::was_off(&status.analyses, "functions") {
-        parts.push("functions OFF for a time".to_owned());
-    } else if mpi_ns > 0 {
-        parts.push(format!("{} in MPI", share(mpi_ns as f64, rank_ns)));
-    }
+    parts.extend(in_mpi(snapshot));
     if let Some(top) = snapshot.functions.first() {
         parts.push(format!("most {}", top.function));
     }
@@ -155,6 +143,26 @@ pub fn line(snapshot: &Snapshot, before: Option<&Snapshot>) -> String {
     }
     parts.push(format!("lag {}", duration(coverage.lag_ns)));
     terminal::line(&parts.join(" | ")).into_owned()
+}
+
+/// The share of the ranks' time that was in MPI, where the snapshot tells it.
+pub fn in_mpi(snapshot: &Snapshot) -> Option<String> {
+    let status = snapshot.status.as_ref()?;
+    let ranks = snapshot.coverage.as_ref()?.ranks_reporting;
+    // The time goes on while recording is off, and what is recorded does not: a share would fall.
+    let is_standing = status.recording.as_ref().is_some_and(|recording| {
+        recording.on == 0 && recording.off > 0 && recording.window.is_none()
+    });
+    if is_standing {
+        // Who shows this says that it is off.
+        return None;
+    }
+    if analyses::was_off(&status.analyses, "functions") {
+        return Some("functions OFF for a time".to_owned());
+    }
+    let mpi_ns = super::functions::mpi_ns_until_now(&snapshot.functions, status);
+    let rank_ns = recording::span_ns(status) as f64 * f64::from(ranks);
+    (mpi_ns > 0).then(|| format!("{} in MPI", share(mpi_ns as f64, rank_ns)))
 }
 
 /// Calls per second between two snapshots.

@@ -1,6 +1,7 @@
 //! Installs what a task needs of the machine, and nothing else; a second run only checks.
 
 mod packages;
+pub mod page;
 mod python;
 mod sshd;
 mod tools;
@@ -63,6 +64,7 @@ pub fn run(purpose: Purpose<'_>, json: bool) -> Result<()> {
             python::for_tests(all)?;
             tools::ensure()?;
             sshd::ensure()?;
+            page::ensure()?;
             if all {
                 python::zig()?;
             }

@@ -4,6 +4,7 @@ mod deny;
 mod end_to_end;
 pub mod ended;
 mod manual;
+mod page;
 pub mod parts;
 mod pure;
 mod wrappers;
@@ -107,6 +108,12 @@ pub const CHECKS: &[Check] = &[
         about: "the manual can be built, and links in documents lead somewhere",
         needs: None,
         run: |_| manual::check(),
+    },
+    Check {
+        name: "page",
+        about: "types and form of the scripts of the page of invivo web",
+        needs: None,
+        run: |_| page::check_scripts(),
     },
     Check {
         name: "plain",

@@ -2,12 +2,13 @@
 
 use super::target::Target;
 use super::{Outcome, print, print_json};
-use crate::client::{Scope, patiently};
+use crate::client::{Client, Scope, patiently};
 use crate::view::hang;
 use invivo_config::{Time, Value};
 use invivo_grpc::v1;
 use invivo_report::coverage;
 use std::time::Duration;
+use tonic::{Response, Status};
 
 /// Calls count when they have been pending for so long, in ns.
 const SETTLED_NS: u64 = 1_000_000_000;
@@ -42,14 +43,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let request = v1::HangRequest {
         older_ns: u64::try_from(args.older.0.as_nanos()).unwrap_or(u64::MAX),
     };
-    let ask = async || patiently(&job, async || client.clone().hang(request).await).await;
-    let mut reply = ask().await?;
-    // Calls that are not recorded have no begin: whether they stand is seen by looking twice.
-    if reply.watched > 0 {
-        let settled = Duration::from_nanos(request.older_ns.max(SETTLED_NS) + MARGIN_NS);
-        tokio::time::sleep(settled).await;
-        reply = ask().await?;
-    }
+    let reply = patiently(&job, async || answer(client.clone(), request).await).await?;
 
     if args.target.json {
         print_json(&reply)?;
@@ -58,4 +52,19 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         print(&format!("{}\n{coverage}", hang::text(&reply)))?;
     }
     Ok(Outcome::Done)
+}
+
+/// Asks, and asks again where one look is not enough.
+pub(crate) async fn answer(
+    mut client: Client,
+    request: v1::HangRequest,
+) -> Result<Response<v1::HangReply>, Status> {
+    let reply = client.hang(request).await?;
+    // Calls that are not recorded have no begin: whether they stand is seen by looking twice.
+    if reply.get_ref().watched == 0 {
+        return Ok(reply);
+    }
+    let settled = Duration::from_nanos(request.older_ns.max(SETTLED_NS) + MARGIN_NS);
+    tokio::time::sleep(settled).await;
+    client.hang(request).await
 }

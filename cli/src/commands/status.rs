@@ -2,12 +2,13 @@
 
 use super::target::Target;
 use super::{Outcome, print, print_json};
-use crate::client::{Scope, patiently};
+use crate::client::{Client, Scope, patiently};
 use crate::steer::hello;
 use invivo_grpc::v1;
 use invivo_report::units::{counted, duration};
 use invivo_report::{coverage, status};
 use serde::Serialize;
+use tonic::{Response, Status};
 
 /// Options of `invivo status`.
 #[derive(Clone, Debug, clap::Args)]
@@ -20,11 +21,20 @@ pub struct Args {
     target: Target,
 }
 
-#[derive(Serialize)]
-struct Answer {
+/// The status, and the job that it is of.
+#[derive(Debug, Serialize)]
+pub(crate) struct Answer {
     job: Option<v1::Job>,
     #[serde(flatten)]
     reply: v1::StatusReply,
+}
+
+/// Asks for it.
+pub(crate) async fn answer(mut client: Client) -> Result<Response<Answer>, Status> {
+    let reply = client.status(v1::StatusRequest {}).await?.into_inner();
+    // Ranks and MPI library are in the gateway's introduction, not in the status.
+    let job = client.hello(hello()).await?.into_inner().job;
+    Ok(Response::new(Answer { job, reply }))
 }
 
 /// Shows what the ranks are doing now.
@@ -33,20 +43,14 @@ struct Answer {
 /// Why it cannot be shown.
 pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let (job, client) = args.target.client(Scope::View)?;
-    let reply = patiently(&job, async || {
-        client.clone().status(v1::StatusRequest {}).await
-    })
-    .await?;
-    // Ranks and MPI library are in the gateway's introduction, not in the status.
-    let described = patiently(&job, async || client.clone().hello(hello()).await)
-        .await?
-        .job;
+    let answer = patiently(&job, async || answer(client.clone()).await).await?;
     if args.target.json {
-        print_json(&Answer {
+        print_json(&answer)?;
+    } else {
+        let Answer {
             job: described,
             reply,
-        })?;
-    } else {
+        } = answer;
         let status = reply.status.unwrap_or_default();
         let mut text = format!("job {}: {}", job.job, job.command.join(" "));
         if let Some(job) = described {

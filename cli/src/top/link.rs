@@ -4,13 +4,11 @@
 use super::model::Event;
 use crate::client::Client;
 use crate::job::Job;
-use crate::look::{self, Moment};
+use crate::look::{self, Looker};
 use crate::steer;
 use crate::view::since_start::SinceStart;
 use invivo_grpc::v1::{GridRequest, MatrixRequest, WaitStatesRequest, WatchRequest};
 use invivo_proto::control::order::Order;
-use invivo_report::explain::{Explanation, explain_seen};
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::Sender;
@@ -20,13 +18,6 @@ use tonic::Status;
 
 /// Between two attempts to reach a gateway that is away: often enough to be there soon after it.
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
-
-/// The job is explained by its last seconds: at least so many.
-const EXPLAINED: Duration = Duration::from_secs(10);
-/// The first time, by so many.
-const EXPLAINED_MIN: Duration = Duration::from_secs(2);
-/// Between two explanations.
-const EXPLAIN_INTERVAL: Duration = Duration::from_secs(3);
 
 /// What talks to the gateway. What comes back is sent as events.
 pub struct Link {
@@ -187,48 +178,14 @@ async fn explain_once(client: Client, events: Sender<Event>) {
 
 /// Explains the last seconds, again and again, until the screen is closed.
 async fn explain_always(client: Client, events: Sender<Event>) {
-    let mut moments = VecDeque::new();
+    let mut looker = Looker::default();
     while !events.is_closed() {
         // The stream of snapshots reports errors. What is not known any more is not said.
-        let told = explained(&client, &mut moments).await.ok().flatten();
+        let told = looker.explained(&client).await.ok().flatten();
         let event = Event::Explained(told.map(Box::new));
         if events.send(event).await.is_err() {
             return;
         }
-        let first = moments.len() < 2;
-        sleep(if first {
-            EXPLAINED_MIN
-        } else {
-            EXPLAIN_INTERVAL
-        })
-        .await;
+        sleep(looker.pause()).await;
     }
-}
-
-/// What limits the job from the newest of these moments that is old enough until now.
-async fn explained(
-    client: &Client,
-    moments: &mut VecDeque<Moment>,
-) -> Result<Option<Explanation>, Status> {
-    let now = match look::moment(client.clone()).await {
-        Ok(now) => now.into_inner(),
-        Err(status) => {
-            // Behind a gap it begins anew.
-            moments.clear();
-            return Err(status);
-        }
-    };
-    let is_old = |moment: &Moment| now.at.duration_since(moment.at) >= EXPLAINED;
-    while moments.get(1).is_some_and(is_old) {
-        moments.pop_front();
-    }
-    let told = match moments.front() {
-        Some(first) => {
-            let seen = look::seen(client.clone(), first, &now).await?;
-            Some(explain_seen(&seen.into_inner()))
-        }
-        None => None,
-    };
-    moments.push_back(now);
-    Ok(told)
 }

@@ -1,5 +1,6 @@
 //! Makes from `proto/gateway.proto` the generated code of `proto/grpc`, the classes of the Python
-//! client, and the manual's tables of messages; `cargo xtask generate` runs it.
+//! client, the types of the page, and the manual's tables of messages; `cargo xtask generate` runs
+//! it.
 //!
 //! A program of its own, for `proto/grpc` itself may not compile between a change of the interface
 //! and the new code. No `protoc`: protox makes the descriptors, tonic-prost-build the code.
@@ -9,6 +10,7 @@
 mod comments;
 mod messages_page;
 mod python;
+mod typescript;
 
 use prost::Message;
 use prost_types::FileDescriptorSet;
@@ -41,6 +43,8 @@ const IN_REPORTS: [&str; 18] = [
 ];
 /// The package of the Python client.
 const PYTHON: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/invivo");
+/// The page in a browser.
+const WEB: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../cli/page");
 /// The page of the manual that lists the messages.
 const PAGE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -50,6 +54,7 @@ const PAGE: &str = concat!(
 fn main() -> Result<(), Box<dyn Error>> {
     generate(Path::new(RESULTS))?;
     generate_python(Path::new(PYTHON))?;
+    generate_typescript(Path::new(WEB))?;
     std::fs::write(PAGE, page(&std::fs::read_to_string(PAGE)?)?)?;
     Ok(())
 }
@@ -113,6 +118,14 @@ fn generate_python(out: &Path) -> Result<(), Box<dyn Error>> {
     )?)
 }
 
+/// Writes `answers.d.ts`, the types of all messages.
+fn generate_typescript(out: &Path) -> Result<(), Box<dyn Error>> {
+    let descriptors = descriptors()?;
+    let file = descriptors.file.last().ok_or("no file")?;
+    let types = typescript::types(file, MADE);
+    Ok(std::fs::write(out.join("answers.d.ts"), types)?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,12 +134,14 @@ mod tests {
     fn committed_code_is_what_the_interface_makes() {
         let made = tempfile::tempdir().unwrap();
         generate(made.path()).unwrap();
-        same(RESULTS, made.path(), ["invivo.v1.rs", "gateway.bin"]);
+        same(RESULTS, made.path(), &["invivo.v1.rs", "gateway.bin"]);
         generate_python(made.path()).unwrap();
-        same(PYTHON, made.path(), ["answers.py", "gateway.bin"]);
+        same(PYTHON, made.path(), &["answers.py", "gateway.bin"]);
+        generate_typescript(made.path()).unwrap();
+        same(WEB, made.path(), &["answers.d.ts"]);
     }
 
-    fn same(committed: &str, made: &Path, files: [&str; 2]) {
+    fn same(committed: &str, made: &Path, files: &[&str]) {
         for file in files {
             let read = |folder: &Path| std::fs::read(folder.join(file)).unwrap();
             assert!(

@@ -5,7 +5,9 @@ mod client;
 pub mod http2;
 pub mod misbehaving;
 mod screen;
+mod web;
 
 pub use answer::{entered_and_placed, number};
 pub use client::{Client, PythonReply};
 pub use screen::Screen;
+pub use web::{Pass, Reply, Web};

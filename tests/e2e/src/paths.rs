@@ -50,3 +50,8 @@ pub fn invivo_with_hooks() -> PathBuf {
     );
     invivo
 }
+
+/// Where npm has put what drives a browser.
+pub fn browser_tools() -> PathBuf {
+    root().join("target/page")
+}

@@ -19,6 +19,10 @@ pub enum Use {
     Python,
     /// Everything else that tests start.
     Test,
+    /// A browser for the page of `invivo web`.
+    Browser,
+    /// What drives it, where no Node.js is there from elsewhere.
+    Node,
 }
 
 /// A package, what needs it, and why.
@@ -105,6 +109,13 @@ const PACKAGES: &[(&str, Use, &str)] = &[
         "its ways to start MPI programs",
     ),
     ("valgrind", Use::Test, "instruction counts in the tests"),
+    (
+        "chromium",
+        Use::Browser,
+        "the browser that the tests open the page of invivo web in",
+    ),
+    ("nodejs", Use::Node, "what drives it"),
+    ("npm", Use::Node, "what the tests of the page are made of"),
 ];
 
 /// Packages are missing and only the user can install them.

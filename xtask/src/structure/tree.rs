@@ -13,8 +13,8 @@ pub struct Tree {
 }
 
 /// What is looked at, by the end of its name.
-const EXTENSIONS: [&str; 10] = [
-    "rs", "py", "c", "h", "cpp", "f90", "sh", "proto", "toml", "md",
+const EXTENSIONS: [&str; 13] = [
+    "rs", "py", "c", "h", "cpp", "f90", "sh", "proto", "toml", "md", "js", "mjs", "css",
 ];
 
 impl Tree {

@@ -1,0 +1,133 @@
+// The MPI function table: of all ranks, by rank, or by where in the program calls are made.
+
+import { choice, el, say, showNotes } from './dom.js';
+import { Table } from './table.js';
+import { count, counted, duration, share, size } from './units.js';
+
+/** @typedef {import('./answers').FunctionRow} FunctionRow */
+/** @typedef {import('./answers').CallSiteRow} CallSiteRow */
+
+const WAYS = /** @type {[string, string][]} */ ([
+  ['all', 'all ranks together'],
+  ['rank', 'by rank'],
+  ['site', 'by call site'],
+]);
+
+/** Rows of the answer; the table says how many there are beyond. */
+const ROWS_MAX = 4096;
+
+/** Where a row's calls are made. @param {CallSiteRow} row */
+function place(row) {
+  const address = `${row.file}+0x${row.offset.toString(16)}`;
+  if (row.kind === 'nowhere') return 'code in no file';
+  if (row.kind === 'others') return 'other sites';
+  if (row.kind !== 'code') return 'not noted';
+  const named = row.functions.filter((of) => of.function || of.line);
+  return (
+    named
+      .map((of) => (of.function ? `${of.function} (${of.line || address})` : of.line))
+      .join(' in ') || address
+  );
+}
+
+/** @type {import('./screen').Screen} */
+export const functions = {
+  id: 'functions',
+  title: 'Functions',
+  make(page) {
+    let way = 'all';
+    let whole = 0;
+
+    /** Columns that all tables have. @template Row @param {(row: Row) => FunctionRow} of
+     * @returns {import('./table').Column<Row>[]} */
+    const numbers = (of) => [
+      { head: 'calls', of: (row) => of(row).calls, show: count },
+      { head: 'time', of: (row) => of(row).time_ns, show: duration },
+      { head: 'share', of: (row) => of(row).time_ns, show: (ns) => share(ns, whole) },
+      { head: 'mean', of: (row) => of(row).mean_ns, show: duration },
+      { head: 'sigma', of: (row) => of(row).stddev_ns, show: duration },
+      { head: 'min', of: (row) => of(row).min_ns, show: duration },
+      { head: 'max', of: (row) => of(row).max_ns, show: duration },
+      { head: 'of rank', of: (row) => of(row).max_rank },
+      { head: 'sent', of: (row) => of(row).bytes_out, show: size },
+      { head: 'received', of: (row) => of(row).bytes_in, show: size },
+    ];
+    const itself = (/** @type {FunctionRow} */ row) => row;
+    /** @type {Table<FunctionRow>} */
+    const all = new Table('Functions, since the start or the last reset', [
+      { head: 'function', left: true, of: (row) => row.function },
+      ...numbers(itself),
+    ]);
+    /** @type {Table<FunctionRow>} */
+    const byRank = new Table('Functions by rank, since the start or the last reset', [
+      { head: 'rank', of: (row) => row.rank ?? -1 },
+      { head: 'function', left: true, of: (row) => row.function },
+      ...numbers(itself),
+    ]);
+    /** @type {Table<CallSiteRow & {calls: FunctionRow}>} */
+    const bySite = new Table('Call sites, since the start or the last reset', [
+      { head: 'called from', left: true, of: place },
+      { head: 'function', left: true, of: (row) => row.calls.function },
+      { head: 'ranks', of: (row) => row.ranks },
+      ...numbers((/** @type {CallSiteRow & {calls: FunctionRow}} */ row) => row.calls),
+    ]);
+
+    const tables = el('div', {}, all.node);
+    const limits = el('p', { class: 'dim' });
+    const notes = el('pre');
+    const ways = choice('Functions of', WAYS, (value) => {
+      way = value;
+      const made = { all: all.node, rank: byRank.node, site: bySite.node }[value];
+      if (made) tables.replaceChildren(made);
+      page.renew();
+    });
+
+    async function sites() {
+      /** @type {import('./answers').CallSitesReply} */
+      const reply = await page.ask('sites');
+      const rows = reply.rows.flatMap((row) => (row.calls ? [{ ...row, calls: row.calls }] : []));
+      const left = reply.left_out?.time_ns ?? 0;
+      whole = rows.reduce((sum, row) => sum + row.calls.time_ns, left);
+      bySite.show(
+        rows,
+        reply.rows_left_out > 0
+          ? `${counted(reply.rows_left_out, 'row')} with less time: ${duration(left)}`
+          : '',
+      );
+      say(
+        limits,
+        reply.rows_unnamed > 0
+          ? `names of ${counted(reply.rows_unnamed, 'row')} have not come yet`
+          : '',
+      );
+      showNotes(notes, reply);
+    }
+
+    async function table() {
+      const byRanks = way === 'rank';
+      /** @type {import('./answers').FunctionsReply} */
+      const reply = await page.ask('functions', byRanks ? { per_rank: true, rows: ROWS_MAX } : {});
+      whole = reply.rows.reduce((sum, row) => sum + row.time_ns, 0);
+      all.show(reply.rows);
+      const { selection } = page;
+      const isMeant = (/** @type {FunctionRow} */ { rank }) =>
+        !selection ||
+        (rank !== null && selection.first_rank <= rank && rank <= selection.last_rank);
+      const rows = reply.rank_rows.filter(isMeant);
+      const left = reply.rank_rows_total - reply.rank_rows.length;
+      byRank.show(rows, left > 0 ? `${counted(left, 'row')} with less time` : '');
+      say(
+        limits,
+        byRanks && selection
+          ? `only the selected ranks ${selection.first_rank} to ` + `${selection.last_rank}`
+          : '',
+      );
+      showNotes(notes, reply);
+    }
+
+    return {
+      node: el('div', {}, el('div', { class: 'controls' }, ways.node), limits, tables, notes),
+      renew: () => (way === 'site' ? sites() : table()),
+    };
+  },
+};

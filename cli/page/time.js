@@ -1,0 +1,253 @@
+// Ranks by time. What is selected here is looked at more closely, and limits the ranks elsewhere.
+
+import { choice, el, say, showNotes } from './dom.js';
+import { Picture, Scale } from './picture.js';
+import { block, count, counted, duration, share, size } from './units.js';
+
+/** @typedef {import('./answers').GridReply} Grid */
+/** @typedef {import('./answers').GridCell} Cell */
+
+const METRICS = /** @type {[string, string][]} */ ([
+  ['mpi', 'time in MPI'],
+  ['compute', 'computing'],
+  ['calls', 'calls'],
+  ['bytes', 'bytes sent'],
+]);
+const TIMES = /** @type {[string, string][]} */ ([
+  ['0', 'the whole run'],
+  ['600000000000', 'the last ten minutes'],
+  ['60000000000', 'the last minute'],
+  ['10000000000', 'the last ten seconds'],
+]);
+/** The gateway gives no more. */
+const [COLUMNS_MAX, ROWS_MAX] = [256, 128];
+
+/** The mean over the recorded time: of times a share, of others a number a second.
+ * @param {Cell | null} cell @param {Grid} grid */
+function mean(cell, grid) {
+  return cell && cell.recorded_ns > 0
+    ? cell.sum / (grid.unit === 'ns' ? 1 : 1e-9) / cell.recorded_ns
+    : null;
+}
+
+/** The same of one rank of a cell. @param {Cell} cell @param {number} value @param {Grid} grid */
+function ofRank(cell, value, grid) {
+  return (value * Math.max(cell.ranks, 1)) / (grid.unit === 'ns' ? 1 : 1e-9) / cell.recorded_ns;
+}
+
+/** @param {number} value @param {Grid} grid */
+function shown(value, grid) {
+  if (grid.unit === 'ns') return share(value, 1);
+  return `${grid.unit === 'bytes' ? size(value) : count(value)}/s`;
+}
+
+/** @type {import('./screen').Screen} */
+export const time = {
+  id: 'time',
+  title: 'Ranks × time',
+  make(page) {
+    let metric = 'mpi';
+    let last = 0;
+    let isZoomed = false;
+    /** @type {Grid | null} */
+    let grid = null;
+
+    const metrics = choice('Show', METRICS, (value) => {
+      metric = value;
+      page.renew();
+    });
+    const times = choice('of', TIMES, (value) => {
+      last = Number(value);
+      isZoomed = false;
+      page.renew();
+    });
+    const zoom = el(
+      'button',
+      {
+        type: 'button',
+        click: () => {
+          isZoomed = true;
+          page.renew();
+        },
+      },
+      'Only the selection',
+    );
+    const clear = el(
+      'button',
+      {
+        type: 'button',
+        click: () => {
+          isZoomed = false;
+          page.select(null);
+          page.renew();
+        },
+      },
+      'No selection',
+    );
+    const scale = new Scale();
+    const picture = new Picture(
+      'Ranks by time. Arrow keys tell about a cell, with shift they select, Enter takes it.',
+      { selected: (area) => take(area) },
+    );
+    const axis = el('p', { class: 'dim' });
+    const extremes = el('p');
+    const notes = el('pre');
+    const selected = el('section', { 'aria-label': 'Selection' });
+
+    /** @param {Grid} of @param {number} column */
+    const begin = (of, column) => Math.max(of.from_ns + column * of.width_ns, 0);
+
+    /** @param {import('./picture').Area} area */
+    function take(area) {
+      if (!grid) return;
+      const ranks = Math.max(grid.block_ranks, 1);
+      const row = (/** @type {number} */ at) => grid?.rows[at]?.row ?? 0;
+      page.select({
+        from_ns: begin(grid, area.left),
+        to_ns: begin(grid, area.right + 1),
+        first_rank: row(area.top) * ranks,
+        last_rank: Math.min((row(area.bottom) + 1) * ranks, grid.ranks) - 1,
+      });
+      page.renew();
+    }
+
+    /** @param {Grid} of */
+    function draw(of) {
+      const cells = of.rows.flatMap((row) => row.cells);
+      const most = Math.max(0, ...cells.map((cell) => mean(cell, of) ?? 0));
+      const full = of.unit === 'ns' || most === 0 ? 1 : most;
+      scale.show(shown(0, of), shown(full, of));
+      picture.show({
+        columns: of.columns,
+        rows: of.rows.length,
+        value(column, row) {
+          const value = mean(of.rows[row].cells[column], of);
+          return value === null ? null : value / full;
+        },
+        rowName: (row) => block(of.rows[row].row, Math.max(of.block_ranks, 1), of.ranks),
+        ends: [duration(begin(of, 0)), duration(begin(of, of.columns))],
+        told(column, row) {
+          const cell = of.rows[row].cells[column];
+          const ranks = block(of.rows[row].row, Math.max(of.block_ranks, 1), of.ranks);
+          const when = `${duration(begin(of, column))} to ${duration(begin(of, column + 1))}`;
+          const value = mean(cell, of);
+          if (value === null) return `rank ${ranks}, ${when}: not recorded`;
+          const of1 = (/** @type {number} */ value) => shown(ofRank(cell, value, of), of);
+          const more =
+            cell.ranks > 1
+              ? `; most ${of1(cell.max)} (rank ${cell.max_rank}), least ` +
+                `${of1(cell.min)} (rank ${cell.min_rank})`
+              : '';
+          return `rank ${ranks}, ${when}: ${shown(value, of)}${more}`;
+        },
+      });
+      say(
+        axis,
+        `a column is ${duration(of.width_ns)}, a row ` +
+          `${counted(Math.max(of.block_ranks, 1), 'rank')}; what was not recorded is not drawn`,
+      );
+      picture.canvas.dataset.sums = JSON.stringify(
+        of.rows.map(({ cells }) => cells.map(({ sum }) => sum)),
+      );
+      const totals = of.rows.flatMap((row) =>
+        row.total && row.total.recorded_ns > 0 ? [row.total] : [],
+      );
+      const ends = totals
+        .flatMap((total) => [
+          { value: ofRank(total, total.max, of), rank: total.max_rank },
+          { value: ofRank(total, total.min, of), rank: total.min_rank },
+        ])
+        .sort((one, other) => other.value - one.value || one.rank - other.rank);
+      const [first, final] = [ends[0], ends[ends.length - 1]];
+      say(
+        extremes,
+        first
+          ? `most: rank ${first.rank} with ${shown(first.value, of)}; least: rank ` +
+              `${final.rank} with ${shown(final.value, of)}`
+          : 'nothing has been recorded here yet',
+      );
+      showNotes(notes, of);
+    }
+
+    /** @param {Grid | null} of the efficiencies of the selection */
+    function drawSelection(of) {
+      const { selection } = page;
+      zoom.disabled = clear.disabled = !selection;
+      if (!selection) {
+        selected.replaceChildren(
+          el(
+            'p',
+            { class: 'dim' },
+            'Drag over cells, or use shift with the arrow keys, to look at a part.',
+          ),
+        );
+        return;
+      }
+      const { from_ns, to_ns, first_rank, last_rank } = selection;
+      const ranks =
+        first_rank === last_rank ? `rank ${first_rank}` : `ranks ${first_rank} to ${last_rank}`;
+      const efficiency = of?.efficiency;
+      selected.replaceChildren(
+        el('h2', {}, `Selected: ${ranks}, ${duration(from_ns)} to ${duration(to_ns)}`),
+        el(
+          'p',
+          {},
+          efficiency
+            ? `In this time, of all ranks: parallel efficiency ` +
+                `${share(efficiency.parallel_efficiency, 1)}, load balance ` +
+                `${share(efficiency.load_balance, 1)}, communication efficiency ` +
+                `${share(efficiency.communication_efficiency, 1)}; ` +
+                `rank ${efficiency.max_rank} computes longest, ` +
+                `rank ${efficiency.min_rank} shortest.`
+            : 'Nothing was recorded in this time.',
+        ),
+        el(
+          'p',
+          { class: 'dim' },
+          'Tables by rank on the other screens show these ranks only; their ' +
+            'times are those since the start or the last reset.',
+        ),
+      );
+    }
+
+    return {
+      node: el(
+        'div',
+        {},
+        el('div', { class: 'controls' }, metrics.node, times.node, scale.node, zoom, clear),
+        picture.node,
+        axis,
+        extremes,
+        notes,
+        selected,
+      ),
+      async renew() {
+        const part =
+          isZoomed && page.selection
+            ? {
+                from_ns: Math.round(page.selection.from_ns),
+                to_ns: Math.round(page.selection.to_ns),
+              }
+            : { last_ns: last };
+        const columns = Math.min(
+          Math.max(Math.floor(picture.canvas.clientWidth / 5), 16),
+          COLUMNS_MAX,
+        );
+        const { selection } = page;
+        const [next, of] = await Promise.all([
+          page.ask('heatmap', { metric, columns, rows: ROWS_MAX, ...part }),
+          selection
+            ? page.ask('efficiency', {
+                from_ns: Math.round(selection.from_ns),
+                to_ns: Math.round(selection.to_ns),
+              })
+            : null,
+        ]);
+        grid = next;
+        picture.canvas.dataset.columns = `${columns}`;
+        draw(next);
+        drawSelection(of);
+      },
+    };
+  },
+};

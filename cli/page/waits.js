@@ -1,0 +1,100 @@
+// Who waits for whom: by wait state, by rank with who made others wait, and by communicator.
+
+import { el, say, showNotes } from './dom.js';
+import { Table } from './table.js';
+import { count, counted, duration, share } from './units.js';
+
+/** @typedef {import('./answers').WaitStateRow} WaitStateRow */
+/** @typedef {import('./answers').RankWaits} RankWaits */
+
+/** Ranks that waited longest, and as many that made others wait. */
+const RANKS_MAX = 256;
+
+/** @param {string} text */
+const sentenceOf = (text) => text[0].toUpperCase() + text.slice(1);
+
+/** @type {import('./screen').Screen} */
+export const waits = {
+  id: 'waits',
+  title: 'Wait states',
+  make(page) {
+    let whole = 0;
+    const sentence = el('p', { class: 'sentence' });
+    const rest = el('p', { class: 'dim' });
+    const notes = el('pre');
+    /** @type {import('./table').Column<WaitStateRow>[]} */
+    const columns = [
+      { head: 'wait state', left: true, of: (row) => row.wait_state },
+      { head: 'in', left: true, of: (row) => row.function },
+      { head: 'time', of: (row) => row.time_ns, show: duration },
+      { head: 'share', of: (row) => row.time_ns, show: (ns) => share(ns, whole) },
+      { head: 'waits', of: (row) => row.waits, show: count },
+      { head: 'max', of: (row) => row.max_ns, show: duration },
+      { head: 'of rank', of: (row) => row.max_rank },
+    ];
+    /** @type {Table<WaitStateRow>} */
+    const states = new Table('By wait state, since the start or the last reset', columns);
+    /** @type {Table<WaitStateRow & {communicator: string}>} */
+    const communicators = new Table('By communicator', [
+      { head: 'communicator', left: true, of: (row) => row.communicator },
+      .../** @type {import('./table').Column<any>[]} */ (
+        columns.filter(({ head }) => head !== 'in')
+      ),
+    ]);
+    const most = (/** @type {RankWaits} */ of, /** @type {'time_ns' | 'caused_ns'} */ field) => {
+      const row = of.rows.reduce(
+        (max, row) => (row[field] > (max?.[field] ?? 0) ? row : max),
+        /** @type {import('./answers').RankWaitRow | null} */ (null),
+      );
+      return row ? `${row.wait_state} in ${row.function}` : '-';
+    };
+    /** @type {Table<RankWaits>} */
+    const ranks = new Table('By rank: who waited, and who made others wait', [
+      { head: 'rank', of: (row) => row.rank },
+      { head: 'waited', of: (row) => row.waited_ns, show: duration },
+      { head: 'made others wait', of: (row) => row.caused_ns, show: duration },
+      { head: 'waited most as', left: true, of: (row) => most(row, 'time_ns') },
+      { head: 'made others wait most as', left: true, of: (row) => most(row, 'caused_ns') },
+    ]);
+
+    /** @param {import('./answers').WaitStatesReply & {text?: string}} reply */
+    function draw(reply) {
+      const met = reply.calls?.met ?? 0;
+      say(
+        sentence,
+        reply.text
+          ? `${sentenceOf(reply.text)}.`
+          : `Nobody has waited for anybody yet: ${counted(met, 'call')} of collectives met.`,
+      );
+      whole = reply.rows.reduce((sum, row) => sum + row.time_ns, 0);
+      states.show(reply.rows);
+      const { selection } = page;
+      const meant = reply.ranks.filter(
+        ({ rank }) => !selection || (selection.first_rank <= rank && rank <= selection.last_rank),
+      );
+      const left = reply.ranks_total - reply.ranks.length;
+      ranks.show(meant, left > 0 ? `${counted(left, 'rank')} with less` : '');
+      communicators.show(
+        reply.communicators.flatMap(({ communicator, rows }) =>
+          rows.map((row) => ({ ...row, communicator })),
+        ),
+      );
+      const parts = [
+        selection ? `ranks: the selected ${selection.first_rank} to ${selection.last_rank}` : '',
+        reply.unblamed_ns
+          ? `without ${duration(reply.unblamed_ns)} whose causer could not be told`
+          : '',
+        reply.clock_error_ns
+          ? `between nodes the clocks are known to ${duration(reply.clock_error_ns)}`
+          : '',
+      ];
+      say(rest, parts.filter((part) => part).join('; '));
+      showNotes(notes, reply);
+    }
+
+    return {
+      node: el('div', {}, sentence, states.node, ranks.node, communicators.node, rest, notes),
+      renew: async () => draw(await page.ask('waitstates', { ranks: RANKS_MAX })),
+    };
+  },
+};

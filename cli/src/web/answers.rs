@@ -1,0 +1,242 @@
+//! What the page asks: the same questions as the commands', answered by the same JSON.
+
+use crate::client::Client;
+use crate::commands::{hang, status};
+use crate::look::{self, Looker};
+use crate::steer::hello;
+use crate::view::{self, messages, stacks};
+use invivo_grpc::v1;
+use invivo_report::{Versioned, analyses, wait_states};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use tonic::Status;
+
+/// What may stand behind the question mark; what a question does not need is not looked at.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Asked {
+    rows: u32,
+    columns: u32,
+    side: u32,
+    ranks: u32,
+    per_rank: bool,
+    metric: String,
+    from_ns: u64,
+    to_ns: u64,
+    last_ns: u64,
+}
+
+/// The words of the questions, for whoever asks another one.
+pub const QUESTIONS: &str = "hello, status, explain, functions, sites, matrix, heatmap, \
+                             efficiency, messages, waitstates, hang, stacks, buffers, analyses or \
+                             audit";
+/// Ranks are looked at that have done nothing new for so long, as `invivo hang` does.
+const HANG_OLDER_NS: u64 = 1_000_000_000;
+/// Entries of the audit log that are given, the newest.
+const AUDIT_MAX: usize = 200;
+
+/// What answers.
+#[derive(Clone, Debug)]
+pub struct Answers {
+    client: Client,
+    is_observation: bool,
+    /// All pages share one explanation, so that many cost no more than one.
+    explained: Arc<Mutex<Explained>>,
+}
+
+/// The explanation of the last seconds; nothing is looked at while nobody asks.
+#[derive(Debug, Default)]
+struct Explained {
+    looker: Looker,
+    at: Option<Instant>,
+    text: String,
+}
+
+impl Answers {
+    /// Asks with this client.
+    pub fn new(client: Client, is_observation: bool) -> Answers {
+        Answers {
+            client,
+            is_observation,
+            explained: Arc::default(),
+        }
+    }
+
+    /// The answer as JSON; nothing where there is no such question.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub async fn to(&self, question: &str, asked: &Asked) -> Result<Option<String>, Status> {
+        let mut client = self.client.clone();
+        Ok(Some(match question {
+            "hello" => text(client.hello(hello()).await?.get_ref())?,
+            "status" => text(status::answer(client).await?.get_ref())?,
+            "explain" => self.explain().await?,
+            "functions" => {
+                let request = v1::FunctionsRequest {
+                    per_rank: asked.per_rank,
+                    rank_rows_max: asked.rows,
+                };
+                let reply = client.functions(request).await?.into_inner();
+                noted(&reply, &[&reply.analysis])?
+            }
+            "sites" => {
+                let rows_max = asked.rows;
+                let request = v1::CallSitesRequest { rows_max };
+                let reply = client.call_sites(request).await?.into_inner();
+                noted(&reply, &[&reply.analysis])?
+            }
+            "matrix" => {
+                let side_max = asked.side;
+                let reply = client.matrix(v1::MatrixRequest { side_max }).await?;
+                noted(reply.get_ref(), &[&reply.get_ref().analysis])?
+            }
+            "heatmap" => {
+                let reply = client.grid(grid(asked)).await?.into_inner();
+                noted(&reply, &[&reply.analysis])?
+            }
+            "efficiency" => {
+                let request = v1::GridRequest {
+                    metric: "compute".into(),
+                    rows_max: 1,
+                    ..grid(asked)
+                };
+                let reply = client.grid(request).await?.into_inner();
+                noted(&reply, &[&reply.analysis])?
+            }
+            "messages" => {
+                let reply = client.messages(v1::MessagesRequest {}).await?.into_inner();
+                with_text(&reply, messages::text(&reply), &[&reply.analysis])?
+            }
+            "hang" => {
+                let older_ns = HANG_OLDER_NS;
+                let request = v1::HangRequest { older_ns };
+                let reply = hang::answer(client, request).await?.into_inner();
+                with_text(&reply, view::hang::text(&reply), &[])?
+            }
+            "stacks" => {
+                let request = v1::StacksRequest::default();
+                let reply = client.stacks(request).await?.into_inner();
+                let text = stacks::text(&reply, stacks::Shown::default());
+                with_text(&reply, text, &[])?
+            }
+            "waitstates" => {
+                let ranks_max = asked.ranks;
+                let request = v1::WaitStatesRequest { ranks_max };
+                let reply = client.wait_states(request).await?.into_inner();
+                let sentence = wait_states::worst(&reply);
+                told(&reply, sentence, &[&reply.analysis, &reply.messages])?
+            }
+            "buffers" => text(client.buffers(v1::BuffersRequest {}).await?.get_ref())?,
+            "analyses" => text(client.analyses(v1::AnalysesRequest {}).await?.get_ref())?,
+            "audit" => audit(client).await?,
+            _ => return Ok(None),
+        }))
+    }
+
+    async fn explain(&self) -> Result<String, Status> {
+        let mut explained = self.explained.lock().await;
+        let due = explained.at.map(|at| at + explained.looker.pause());
+        // What an observation says stays.
+        let is_due = due.is_none_or(|due| !self.is_observation && Instant::now() >= due);
+        if is_due {
+            let told = if self.is_observation {
+                look::observation(self.client.clone()).await?.into_inner()
+            } else {
+                explained.looker.explained(&self.client).await?
+            };
+            explained.text = text(&Told { explanation: told })?;
+            explained.at = Some(Instant::now());
+        }
+        Ok(explained.text.clone())
+    }
+}
+
+/// An answer with what the terminal says beside it.
+#[derive(Serialize)]
+struct Noted<'a, T> {
+    #[serde(flatten)]
+    answer: &'a T,
+    /// Which of its analyses are or were off, a line each.
+    notes: Vec<String>,
+    /// What is said of it all, where that is shown: a sentence, or the terminal's whole view.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+}
+
+fn noted<T: Serialize>(answer: &T, of: &[&Option<v1::AnalysisStatus>]) -> Result<String, Status> {
+    told(answer, None, of)
+}
+
+fn with_text<T: Serialize>(
+    answer: &T,
+    text: String,
+    of: &[&Option<v1::AnalysisStatus>],
+) -> Result<String, Status> {
+    told(answer, Some(text), of)
+}
+
+fn told<T: Serialize>(
+    answer: &T,
+    said: Option<String>,
+    of: &[&Option<v1::AnalysisStatus>],
+) -> Result<String, Status> {
+    let all = of.iter().filter_map(|one| one.as_ref());
+    let notes = all.flat_map(analyses::sentences).collect();
+    text(&Noted {
+        answer,
+        notes,
+        text: said,
+    })
+}
+
+/// Nothing before two moments have been seen.
+#[derive(Serialize)]
+struct Told {
+    explanation: Option<invivo_report::explain::Explanation>,
+}
+
+#[derive(Serialize)]
+struct Audit {
+    entries: Vec<v1::AuditEntry>,
+}
+
+fn grid(asked: &Asked) -> v1::GridRequest {
+    v1::GridRequest {
+        metric: asked.metric.clone(),
+        from_ns: asked.from_ns,
+        to_ns: asked.to_ns,
+        last_ns: asked.last_ns,
+        columns_max: asked.columns,
+        rows_max: asked.rows,
+    }
+}
+
+async fn audit(mut client: Client) -> Result<String, Status> {
+    let request = v1::AuditRequest { follow: false };
+    let mut stream = client.audit(request).await?.into_inner();
+    let mut entries = std::collections::VecDeque::new();
+    while let Some(entry) = stream.message().await? {
+        if entries.len() == AUDIT_MAX {
+            entries.pop_front();
+        }
+        entries.push_back(entry);
+    }
+    let entries = entries.into();
+    text(&Audit { entries })
+}
+
+/// One line of JSON with its version, as `--json` prints it.
+///
+/// # Errors
+/// When a message cannot be written as JSON, which none is.
+pub fn text(answer: &impl Serialize) -> Result<String, Status> {
+    serde_json::to_string(&Versioned::new(answer))
+        .map_err(|error| Status::internal(format!("an answer cannot be written as JSON: {error}")))
+}
+
+/// How long a question may take: the page asks again.
+pub const ANSWER_TIME: Duration = Duration::from_secs(20);

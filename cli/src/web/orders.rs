@@ -1,0 +1,87 @@
+//! What the page does to the job: the words of an order, read as the command line reads them.
+
+use invivo_config::{Time, Value};
+use invivo_proto::control::analyses::AnalysisSet;
+use invivo_proto::control::order::Order;
+use serde::Deserialize;
+
+/// The words of the orders, for whoever gives another one.
+pub const ORDERS: &str = "pause, resume, reset, record, window, analyses or shutdown";
+
+/// What may stand behind the question mark.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Words {
+    /// The longest that the application stands, or how long is recorded, as `10m`.
+    time: Option<String>,
+    /// Which analyses, joined by commas.
+    names: String,
+    /// On or off.
+    on: Option<bool>,
+}
+
+/// The order that these words mean.
+///
+/// # Errors
+/// What is wrong with them.
+pub fn order(verb: &str, words: &Words) -> Result<Order, String> {
+    let on = || words.on.ok_or_else(|| "say on=true or on=false".to_owned());
+    let ns = |default| {
+        let text = words.time.as_deref().unwrap_or(default);
+        Time::parse(text).map(Time::ns)
+    };
+    Ok(match verb {
+        "pause" => {
+            let lease_ns = ns("10m")?;
+            Order::Pause { lease_ns }
+        }
+        "resume" => Order::Resume,
+        "reset" => Order::Reset,
+        "record" => Order::Record { on: on()? },
+        "window" => {
+            let length_ns = ns("2s")?;
+            Order::Window { length_ns }
+        }
+        "analyses" => {
+            let these = AnalysisSet::parse(&words.names)?;
+            let on = on()?;
+            Order::Analyses { these, on }
+        }
+        "shutdown" => Order::Shutdown,
+        other => return Err(format!("there is no order {other:?}; there is {ORDERS}")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(time: &str, on: Option<bool>) -> Words {
+        Words {
+            time: (!time.is_empty()).then(|| time.to_owned()),
+            names: "matrix".into(),
+            on,
+        }
+    }
+
+    #[test]
+    fn words_are_read_as_on_the_command_line() {
+        let pause = order("pause", &words("30s", None));
+        let lease_ns = 30_000_000_000;
+        assert_eq!(pause, Ok(Order::Pause { lease_ns }));
+        let off = order("record", &words("", Some(false)));
+        assert_eq!(off, Ok(Order::Record { on: false }));
+        assert!(matches!(
+            order("analyses", &words("", Some(true))),
+            Ok(Order::Analyses { on: true, .. })
+        ));
+    }
+
+    #[test]
+    fn what_is_unclear_is_no_order() {
+        assert!(order("record", &words("", None)).is_err());
+        assert!(order("pause", &words("soon", None)).is_err());
+        let unknown = order("explode", &words("", None)).expect_err("no order");
+        assert!(unknown.contains("pause, resume"), "{unknown}");
+    }
+}

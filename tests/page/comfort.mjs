@@ -1,0 +1,124 @@
+// Keys, selection, freezing, hiding, hangs and stacks; and what axe finds, dark and light.
+
+import assert from 'node:assert/strict';
+import { axe, show, table, until } from './drive.mjs';
+
+const SCREENS = ['now', 'time', 'functions', 'matrix', 'waits', 'stuck', 'buffers', 'control'];
+const text = (page, id) => page.locator(`#${id}`).textContent();
+
+async function keys(page) {
+  for (const [at, screen] of SCREENS.entries()) {
+    await page.keyboard.press(`${at + 1}`);
+    await page.waitForFunction((id) => location.hash === `#${id}`, screen);
+    assert.equal(await page.locator('nav a[aria-current]').getAttribute('href'), `#${screen}`);
+  }
+  await page.keyboard.press('?');
+  assert(await page.locator('dialog').isVisible());
+  await page.keyboard.press('Escape');
+  assert(!(await page.locator('dialog').isVisible()));
+}
+
+/** A selection is told on its screen and in the bar, and limits the tables by rank. */
+async function selects(page) {
+  await show(page, 'time');
+  const canvas = page.locator('canvas[role=img]');
+  await until('a picture', () => canvas.evaluate(({ dataset }) => dataset.sums !== undefined));
+  await canvas.focus();
+  await page.keyboard.press('ArrowDown');
+  await until('what is told', async () =>
+    /^rank \d+, .* to .*: /.test(await page.locator('.told').textContent()),
+  );
+  const box = await canvas.boundingBox();
+  await page.mouse.move(box.x + box.width * 0.3, box.y + box.height * 0.3);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.7, box.y + box.height * 0.6);
+  await page.mouse.up();
+  await until('the selection', async () =>
+    (await page.locator('section[aria-label=Selection]').textContent()).includes(
+      'parallel efficiency',
+    ),
+  );
+  const chosen = page.locator('#bar button', { hasText: 'selected: ranks 1 to 2' });
+  assert(await chosen.isVisible());
+
+  await show(page, 'functions');
+  await page.getByLabel('Functions of').selectOption('rank');
+  const ranks = async () =>
+    [...new Set((await table(page, 'Functions by rank')).map(([rank]) => rank))].sort().join();
+  await until('two ranks', async () => (await ranks()) === '1,2');
+  await chosen.click();
+  await until('all ranks', async () => (await ranks()) === '0,1,2,3');
+}
+
+/** The screen stands still; the bar does not say that it is live. */
+async function freezes(page) {
+  await show(page, 'now');
+  await page.locator('#screen').focus();
+  await page.keyboard.press('Space');
+  await until('frozen', async () => (await text(page, 'bar-page')).startsWith('frozen'));
+  const before = await table(page, 'Ranks, those');
+  await page.waitForTimeout(2500);
+  assert.deepEqual(await table(page, 'Ranks, those'), before);
+  await page.keyboard.press('Space');
+  await until('live', async () => (await text(page, 'bar-page')) === 'live');
+  await until(
+    'it moves',
+    async () => JSON.stringify(await table(page, 'Ranks, those')) !== JSON.stringify(before),
+  );
+}
+
+/** A tab that nobody sees asks nothing. */
+async function hides(page, requests) {
+  const hide = (state) =>
+    page.evaluate((hidden) => {
+      Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'));
+    }, state);
+  await hide(true);
+  await until('hidden', async () => (await text(page, 'bar-page')) === 'hidden');
+  await page.waitForTimeout(500);
+  const before = requests.length;
+  await page.waitForTimeout(3000);
+  assert.equal(requests.length, before);
+  await hide(false);
+  await until('live', async () => (await text(page, 'bar-page')) === 'live');
+}
+
+async function stuck(page) {
+  await show(page, 'stuck');
+  await page.locator('#ask-stacks').click();
+  await until('call paths', async () =>
+    (await page.locator('pre.text').textContent()).includes('main'),
+  );
+  await page.locator('#ask-hang').click();
+  await until(
+    'hangs',
+    async () => !(await page.locator('pre.text').textContent()).includes('main ('),
+  );
+}
+
+async function isForAll(page) {
+  await page.evaluate(axe());
+  for (const colorScheme of ['dark', 'light']) {
+    await page.emulateMedia({ colorScheme });
+    for (const screen of SCREENS) {
+      await show(page, screen);
+      const { violations } = await page.evaluate(() => window.axe.run());
+      const told = violations.map(
+        ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`,
+      );
+      assert.deepEqual(told, [], `${screen}, ${colorScheme}`);
+    }
+  }
+}
+
+export async function run({ page, url, requests }) {
+  await page.goto(url);
+  await page.waitForFunction(() => document.querySelector('#bar-page').textContent === 'live');
+  await keys(page);
+  await selects(page);
+  await freezes(page);
+  await hides(page, requests);
+  await stuck(page);
+  await isForAll(page);
+}

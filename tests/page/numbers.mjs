@@ -1,0 +1,194 @@
+// Every number on every screen is what `--json` prints of the same job, which stands still.
+
+import assert from 'node:assert/strict';
+import { json, show, table, until } from './drive.mjs';
+
+const of =
+  (...fields) =>
+  (row) =>
+    fields.map((field) => `${row[field]}`);
+/** How far times in a cell may be apart: each of its calls' ends is rounded. */
+const ROUNDED_NS = 10;
+const NUMBERS = [
+  'calls',
+  'time_ns',
+  'time_ns',
+  'mean_ns',
+  'stddev_ns',
+  'min_ns',
+  'max_ns',
+  'max_rank',
+  'bytes_out',
+  'bytes_in',
+];
+
+async function choose(page, label, value) {
+  await page.evaluate(() => {
+    delete document.body.dataset.renewed;
+  });
+  await page.getByLabel(label, { exact: true }).selectOption(value);
+  await page.waitForFunction(() => document.body.dataset.renewed !== undefined);
+}
+
+async function functions(page) {
+  await show(page, 'functions');
+  const expected = json('functions', '--per-rank', '--rows', '4096');
+  assert(expected.rows.length > 5, 'a program of many functions');
+  assert.deepEqual(
+    await table(page, 'Functions, since'),
+    expected.rows.map(of('function', ...NUMBERS)),
+  );
+  await choose(page, 'Functions of', 'rank');
+  assert.deepEqual(
+    await table(page, 'Functions by rank'),
+    expected.rank_rows.map(of('rank', 'function', ...NUMBERS)),
+  );
+  await choose(page, 'Functions of', 'site');
+  const sites = json('functions', '--by', 'site');
+  const shown = await table(page, 'Call sites');
+  assert.deepEqual(
+    shown.map((row) => row.slice(1)),
+    sites.rows.map((row) => [row.calls.function, `${row.ranks}`, ...of(...NUMBERS)(row.calls)]),
+  );
+  const places = sites.rows.map(({ functions: [first] }) => first?.line ?? '');
+  assert(
+    places.some((line) => /told_rounds\.c:\d+/.test(line)),
+    `${places}`,
+  );
+  shown.forEach(([place], at) => assert(place.includes(places[at]), place));
+  await choose(page, 'Functions of', 'all');
+}
+
+async function matrix(page) {
+  await show(page, 'matrix');
+  const { cells } = json('matrix');
+  const expected = cells.map(({ source, destination, sent, received }) =>
+    [
+      source,
+      destination,
+      sent?.messages ?? 0,
+      sent?.bytes ?? 0,
+      received?.messages ?? 0,
+      received?.bytes ?? 0,
+    ].map(String),
+  );
+  assert(expected.length >= 4, 'a program of messages');
+  const sorted = (rows) => rows.map((row) => row.join()).sort();
+  assert.deepEqual(sorted(await table(page, 'Pairs')), sorted(expected));
+  const { matched } = json('messages');
+  const text = await page.locator('pre.text').textContent();
+  assert(text.replaceAll(',', '').includes(`${matched.messages}`), text);
+}
+
+async function waits(page) {
+  await show(page, 'waits');
+  const expected = json('waitstates', '--ranks', '256');
+  assert(expected.rows.length > 2, 'a program of wait states');
+  assert.deepEqual(
+    await table(page, 'By wait state'),
+    expected.rows.map(
+      of('wait_state', 'function', 'time_ns', 'time_ns', 'waits', 'max_ns', 'max_rank'),
+    ),
+  );
+  const ranks = await table(page, 'By rank: who');
+  assert.deepEqual(
+    ranks.map((row) => row.slice(0, 3)),
+    expected.ranks.map(of('rank', 'waited_ns', 'caused_ns')),
+  );
+  const communicators = expected.communicators.flatMap(({ communicator, rows }) =>
+    rows.map((row) => [
+      communicator,
+      ...of('wait_state', 'time_ns', 'time_ns', 'waits', 'max_ns', 'max_rank')(row),
+    ]),
+  );
+  assert.deepEqual(await table(page, 'By communicator'), communicators);
+}
+
+async function time(page) {
+  await show(page, 'time');
+  const canvas = page.locator('canvas[role=img]');
+  for (const metric of ['mpi', 'compute', 'calls', 'bytes']) {
+    await choose(page, 'Show', metric);
+    const { sums, columns } = await canvas.evaluate(({ dataset }) => ({ ...dataset }));
+    const expected = json('heatmap', '--metric', metric, '--columns', columns, '--rows', '128');
+    const shown = JSON.parse(sums);
+    const all = expected.rows.map(({ cells }) => cells.map(({ sum }) => sum));
+    assert.equal(shown.length, all.length, metric);
+    assert(
+      all.flat().some((sum) => sum > 0),
+      metric,
+    );
+    all.forEach((row, at) =>
+      row.forEach((sum, column) => {
+        // Columns of nothing come while the job stands. Job time is read from a clock whose rate is
+        // measured anew all the time, as whole ns.
+        const seen = shown[at][column] ?? 0;
+        assert(Math.abs(seen - sum) <= ROUNDED_NS, `${metric}: ${seen} of ${sum} in ${column}`);
+      }),
+    );
+  }
+  await choose(page, 'Show', 'mpi');
+}
+
+async function now(page) {
+  await show(page, 'now');
+  const { efficiency } = json('efficiency', '--since', '60s', '--columns', '60');
+  for (const field of ['parallel_efficiency', 'load_balance', 'communication_efficiency']) {
+    const shown = await page.locator(`#${field}`).getAttribute('data-value');
+    assert(Math.abs(Number(shown) - efficiency[field]) < 1e-6, `${field}: ${shown}`);
+  }
+  const { status } = json('status');
+  const fields = of('rank', 'state', 'function', 'since_ns', 'entered', 'mpi_ns');
+  const shown = (await table(page, 'Ranks, those')).map((row) => row.toSpliced(3, 1));
+  // How long a rank is in its state goes on.
+  assert.deepEqual(
+    shown,
+    status.named.map((row) => fields(row).toSpliced(3, 1)),
+  );
+  await until(
+    'a sentence',
+    async () => (await page.locator('.sentence').textContent()).length > 40,
+  );
+}
+
+async function buffers(page) {
+  await show(page, 'buffers');
+  const expected = json('buffers');
+  for (const field of ['locations', 'bytes_used', 'kept', 'bytes_per_call']) {
+    const shown = await page.locator(`#buffers-${field}`).getAttribute('data-value');
+    assert.equal(shown, `${expected[field]}`, field);
+  }
+  const rows = await table(page, 'Buffers, the fullest');
+  assert.deepEqual(
+    rows.map((row) => row[2]),
+    expected.named.map((of) => `${of.bytes_used}`),
+  );
+}
+
+async function bar(page) {
+  const status = json('status');
+  const text = (name) => page.locator(`#bar-${name}`).textContent();
+  assert.match(await text('application'), /^PAUSED/);
+  assert.equal(await text('losses'), 'none');
+  const { ranks, ranks_reporting: reporting } = status.coverage;
+  assert.equal(await text('ranks'), `${reporting} of ${ranks}`);
+  assert.equal(await text('scope'), 'control');
+}
+
+async function analyses(page) {
+  await show(page, 'control');
+  const expected = json('analyses').analyses;
+  assert.deepEqual(
+    await table(page, 'Analyses'),
+    expected.map(of('name', 'on', 'off', 'cost_ns', 'answers')),
+  );
+}
+
+export async function run({ page, url }) {
+  await page.goto(url);
+  await page.waitForFunction(() => document.querySelector('#bar-page').textContent === 'live');
+  // The secret does not stay in the address.
+  assert(!page.url().includes(url.split('#')[1]));
+  for (const part of [bar, functions, matrix, waits, time, buffers, analyses, now])
+    await part(page);
+}
