@@ -1,6 +1,7 @@
-//! Clients of a running job: the `invivo` command, a script in Python, a terminal, hostile ones.
+//! Clients of a running job: the `invivo` command, a script in Python, a terminal, a browser, hostile ones.
 
 mod answer;
+pub mod browser;
 mod client;
 pub mod http2;
 pub mod misbehaving;

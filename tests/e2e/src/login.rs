@@ -4,6 +4,7 @@
 //! As root the user behind it is another one (`guest`, the id of nobody); else, whoever tests.
 
 use crate::paths;
+use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
 use std::io::Write;
@@ -152,6 +153,17 @@ impl Login {
     pub fn invivo(&self, words: &[&str]) -> Command {
         let mut command = Command::new("timeout");
         command.arg("60").arg(paths::invivo()).args(words);
+        self.reaching(command)
+    }
+
+    /// The same for one that runs until it is ended.
+    pub fn invivo_for_long(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(paths::invivo());
+        command.args(words);
+        self.reaching(command)
+    }
+
+    fn reaching(&self, mut command: Command) -> Command {
         let path = std::env::var("PATH").unwrap_or_default();
         command.env("PATH", format!("{}:{path}", self.bin().display()));
         command.env("XDG_STATE_HOME", self.directory.path().join("nothing"));
@@ -174,9 +186,25 @@ impl Login {
         ]
     }
 
+    /// The server's process; its children are logins.
+    pub fn pid(&self) -> u32 {
+        self.server.id()
+    }
+
     /// The processes of logins that are there now.
     pub fn logins(&self) -> Vec<i32> {
         children_of(self.server.id())
+    }
+
+    /// Kills all logins that are there now: the process that watches over each, and the one that has
+    /// its connection, which would go on alone.
+    pub fn kill_logins(&self) {
+        for login in self.logins() {
+            for process in [children_of(login.cast_unsigned()), vec![login]].concat() {
+                let pid = Pid::from_raw(process).expect("a process");
+                kill_process(pid, Signal::KILL).expect("killed");
+            }
+        }
     }
 
     fn wait(&mut self) {
@@ -196,9 +224,9 @@ impl Login {
 impl Drop for Login {
     fn drop(&mut self) {
         for login in self.logins() {
-            if let Some(pid) = rustix::process::Pid::from_raw(login) {
+            if let Some(pid) = Pid::from_raw(login) {
                 // It may have ended by itself.
-                let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+                let _ = kill_process(pid, Signal::TERM);
             }
         }
         let _ = self.server.kill();

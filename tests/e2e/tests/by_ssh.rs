@@ -1,15 +1,16 @@
 //! Jobs behind a login node: every command with `--on`, through a real `ssh` and a real `sshd`, to
 //! the job of another user than the one who asks.
 
-use invivo_e2e::clients::number;
+use invivo_e2e::clients::browser::{browse, has_browser};
+use invivo_e2e::clients::{Web, number};
 use invivo_e2e::job::turn;
 use invivo_e2e::login::Login;
 use invivo_e2e::mpi::Family;
 use invivo_e2e::paths;
 use invivo_e2e::programs::program;
 use invivo_e2e::remarks::not_tested;
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use serde_json::Value;
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::{Value, json};
 use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Output, Stdio};
@@ -181,6 +182,24 @@ fn every_command_works_behind_a_login() {
     }
 }
 
+/// The page is here, the job there, and between them one `ssh`, which is killed meanwhile.
+#[test]
+fn the_page_of_a_job_behind_a_login() {
+    if !has_browser() {
+        return;
+    }
+    let mut far = Far::start(Family::Ompi);
+    let mut web = far.login.invivo_for_long(&["web", "--json"]);
+    web.args(far.login.on());
+    let web = Web::of(web);
+    let [_, host, _, program] = far.login.on();
+    let mut invivo = far.login.invivo_for_long(&[]);
+    invivo.envs([("INVIVO_ON", host), ("INVIVO_ON_PROGRAM", program)]);
+    let known = json!({ "ranks": RANKS, "sshd": far.login.pid() });
+    browse(&web, &invivo, &far.login.home(), "afar", &known);
+    far.end();
+}
+
 /// A job on a compute node: from the login node the bridge goes on by ssh.
 #[test]
 fn a_node_behind_the_login_node_is_reached() {
@@ -218,10 +237,7 @@ fn a_killed_login_is_made_again() {
 
     let logins = far.login.logins();
     assert!(!logins.is_empty(), "the watch has a login");
-    for login in logins {
-        let pid = Pid::from_raw(login).expect("a process");
-        kill_process(pid, Signal::KILL).expect("killed");
-    }
+    far.login.kill_logins();
     let before = lines();
     far.until("lines after it", |_| (lines() >= before + 3).then_some(()));
     assert!(watch.try_wait().expect("its state").is_none(), "it goes on");

@@ -1,16 +1,14 @@
 //! The page of a running job: who gets in, and whether it shows what the commands print, in a real
 //! browser.
 
+use invivo_e2e::clients::browser::{self, has_browser};
 use invivo_e2e::clients::{Pass, Web, number};
 use invivo_e2e::job::{Job, Running};
 use invivo_e2e::mpi::Family;
-use invivo_e2e::paths;
 use invivo_e2e::programs::program;
-use invivo_e2e::remarks::not_tested;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::ffi::OsString;
-use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -20,7 +18,6 @@ const ALL: &str = "functions,matrix,messages,heatmap,sites,waitstates";
 /// A browser takes its time where two cores have four ranks.
 const LIMIT: Duration = Duration::from_secs(400);
 const MELT: &str = "/usr/share/lammps/examples/melt/in.melt";
-const BROWSER: &str = "/usr/bin/chromium";
 
 /// A program of messages, collectives and communicators, which has done its rounds and waits.
 fn job(family: Family) -> Running {
@@ -207,34 +204,8 @@ fn without_a_terminal_the_link_is_asked_for() {
 
 /// Runs a part of the browser's script against the page, with what it needs to know.
 fn browse(running: &Running, web: &Web, part: &str, known: &Value) {
-    let folder = running.directory().join(format!("known-{part}.json"));
-    std::fs::write(&folder, known.to_string()).expect("a file");
-    // The same job, for the script's own commands.
-    let mut node = running.client().command(&[]);
-    let invivo = node.get_program().to_owned();
-    let variables: Vec<_> = node
-        .get_envs()
-        .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
-        .collect();
-    node = Command::new("timeout");
-    node.args(["170", "node"])
-        .arg(paths::root().join("tests/page/drive.mjs"));
-    node.arg(part).arg(&web.url).arg(&folder).envs(variables);
-    node.env("INVIVO", invivo).env("BROWSER", BROWSER);
-    node.env("PAGE_TOOLS", paths::browser_tools());
-    let output = node.output().expect("node");
-    let said = String::from_utf8_lossy(&output.stderr);
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{part}: {told}{said}");
-}
-
-/// Whether a browser is here.
-fn has_browser() -> bool {
-    let has = Path::new(BROWSER).exists() && paths::browser_tools().join("node_modules").exists();
-    if !has {
-        not_tested("the page in a browser: no chromium, or no target/page (cargo xtask setup)");
-    }
-    has
+    let invivo = running.client().command(&[]);
+    browser::browse(web, &invivo, running.directory(), part, known);
 }
 
 fn shows_what_json_says(family: Family) {

@@ -4,7 +4,7 @@ use super::Client;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// The longest that an answer may take.
@@ -41,7 +41,11 @@ pub struct Pass {
 impl Web {
     /// Starts `invivo web --json WORDS`.
     pub fn start(client: &Client, words: &[&str]) -> Web {
-        let mut command = client.command(&[&["web", "--json"], words].concat());
+        Web::of(client.command(&[&["web", "--json"], words].concat()))
+    }
+
+    /// Starts this command, which is an `invivo web --json`.
+    pub fn of(mut command: Command) -> Web {
         let mut child = command.stdout(Stdio::piped()).spawn().expect("invivo web");
         let mut line = String::new();
         let stdout = child.stdout.take().expect("a pipe");
