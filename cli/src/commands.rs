@@ -7,6 +7,7 @@ pub mod bridge;
 pub mod buffers;
 pub mod compare;
 pub mod config;
+pub mod connect;
 pub mod control;
 pub mod efficiency;
 pub mod explain;

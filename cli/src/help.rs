@@ -11,6 +11,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "list",
             "top",
             "web",
+            "connect",
             "status",
             "watch",
             "explain",

@@ -58,6 +58,8 @@ enum Verb {
     Top(top::Args),
     /// Show the job as a page in a browser, and steer it there
     Web(web::Args),
+    /// Show a job behind a login, on a screen or as a page
+    Connect(commands::connect::Args),
     /// Say in one sentence what limits the job now
     Explain(commands::explain::Args),
     /// Show the MPI function table
@@ -144,6 +146,10 @@ impl Cli {
             Verb::Watch(args) => commands::block_on(commands::watch::run(args)),
             Verb::Top(args) => commands::block_on(top::run(args)),
             Verb::Web(args) => commands::block_on(web::run(args)),
+            Verb::Connect(args) => match args.words() {
+                Ok(words) => Cli::parse_from(words).run(),
+                Err(error) => commands::finish(Err(error)),
+            },
             Verb::Explain(args) => commands::block_on(commands::explain::run(args)),
             Verb::Functions(args) => commands::block_on(commands::functions::run(args)),
             Verb::Matrix(args) => commands::block_on(commands::matrix::run(args)),

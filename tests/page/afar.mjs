@@ -9,7 +9,8 @@ const text = (page, id) => page.locator(`#${id}`).textContent();
 
 /** Both processes of each login: with one of them dead the other one goes on. */
 function killLogins(sshd) {
-  const script = 'for login in $(pgrep -P "$1"); do pkill -KILL -P $login; kill -KILL $login; done';
+  // One of a command that is done may end by itself.
+  const script = 'for at in $(pgrep -P "$1"); do kill -KILL $at $(pgrep -P $at) || true; done';
   execFileSync('sh', ['-c', script, 'sh', `${sshd}`]);
 }
 

@@ -200,9 +200,12 @@ impl Login {
     /// its connection, which would go on alone.
     pub fn kill_logins(&self) {
         for login in self.logins() {
-            for process in [children_of(login.cast_unsigned()), vec![login]].concat() {
+            let below = children_of(login.cast_unsigned());
+            // In this order: the first one ends by itself when it has nothing to watch.
+            for process in [vec![login], below].concat() {
                 let pid = Pid::from_raw(process).expect("a process");
-                kill_process(pid, Signal::KILL).expect("killed");
+                // That of a command that is done ends by itself.
+                let _ = kill_process(pid, Signal::KILL);
             }
         }
     }

@@ -189,10 +189,9 @@ fn the_page_of_a_job_behind_a_login() {
         return;
     }
     let mut far = Far::start(Family::Ompi);
-    let mut web = far.login.invivo_for_long(&["web", "--json"]);
-    web.args(far.login.on());
-    let web = Web::of(web);
-    let [_, host, _, program] = far.login.on();
+    let [_, host, there, program] = far.login.on();
+    let words = ["connect", &host, "--web", "--json", &there, &program];
+    let web = Web::of(far.login.invivo_for_long(&words));
     let mut invivo = far.login.invivo_for_long(&[]);
     invivo.envs([("INVIVO_ON", host), ("INVIVO_ON_PROGRAM", program)]);
     let known = json!({ "ranks": RANKS, "sshd": far.login.pid() });
@@ -240,6 +239,11 @@ fn a_killed_login_is_made_again() {
     far.login.kill_logins();
     let before = lines();
     far.until("lines after it", |_| (lines() >= before + 3).then_some(()));
+    let now = far.login.logins();
+    assert!(
+        !now.is_empty() && now.iter().all(|login| !logins.contains(login)),
+        "another login: {now:?}"
+    );
     assert!(watch.try_wait().expect("its state").is_none(), "it goes on");
 
     far.end();
