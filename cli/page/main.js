@@ -10,10 +10,11 @@ import { now } from './now.js';
 import * as server from './server.js';
 import { stuck } from './stuck.js';
 import { time } from './time.js';
+import { timeline } from './timeline.js';
 import { waits } from './waits.js';
 
 /** @type {import('./screen').Screen[]} */
-const SCREENS = [now, time, functions, matrix, waits, stuck, buffers, control];
+const SCREENS = [now, time, timeline, functions, matrix, waits, stuck, buffers, control];
 /** Between two questions of a screen, and between two attempts to reach the server, in ms. */
 const [RENEW_MS, RETRY_MS] = [1000, 1000];
 const RATES = /** @type {[string, string][]} */ ([
@@ -93,7 +94,7 @@ async function renew(isWanted = false) {
   if (!made?.renew || !(isWanted || (isDue && !isFrozen))) return;
   [isAsking, renewed] = [true, performance.now()];
   try {
-    await made.renew();
+    await made.renew(isWanted);
     document.body.dataset.renewed = `${page.shown?.snapshot.sequence ?? 0}`;
   } catch (error) {
     // The stream says what is wrong with the connection; this is about the question.
@@ -121,6 +122,7 @@ async function take(line) {
   missed(line.snapshot);
   [page.before, page.shown] = [page.shown, line.snapshot];
   bar.show(page);
+  document.body.dataset.sequence = `${line.snapshot.snapshot.sequence}`;
   if (!isFrozen) made?.snapshot?.(line.snapshot);
   renew();
   return undefined;

@@ -34,6 +34,6 @@ export interface Made {
   node: HTMLElement;
   /** With each snapshot; costs nothing. */
   snapshot?(shown: Shown): void;
-  /** Asks what it shows, and shows it; at most once a second. */
-  renew?(): Promise<void>;
+  /** Asks what it shows, and shows it; at most once a second, unless the reader wants it. */
+  renew?(isWanted: boolean): Promise<void>;
 }

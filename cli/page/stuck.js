@@ -42,7 +42,7 @@ export const stuck = {
         'div',
         {},
         el('div', { class: 'controls' }, hang, stacks),
-        el('p', { class: 'dim' }, 'Call paths stop each thread for some microseconds.'),
+        el('p', { class: 'dim' }, 'Call paths stop each thread for a moment; how long, they say.'),
         told,
         text,
       ),

@@ -21,6 +21,8 @@ const TIMES = /** @type {[string, string][]} */ ([
 ]);
 /** The gateway gives no more. */
 const [COLUMNS_MAX, ROWS_MAX] = [256, 128];
+/** Between two questions at most, in ms. */
+const PAUSE_MAX_MS = 10_000;
 
 /** The mean over the recorded time: of times a share, of others a number a second.
  * @param {Cell | null} cell @param {Grid} grid */
@@ -51,6 +53,7 @@ export const time = {
     let isZoomed = false;
     /** @type {Grid | null} */
     let grid = null;
+    let asked = 0;
 
     const metrics = choice('Show', METRICS, (value) => {
       metric = value;
@@ -146,6 +149,7 @@ export const time = {
         `a column is ${duration(of.width_ns)}, a row ` +
           `${counted(Math.max(of.block_ranks, 1), 'rank')}; what was not recorded is not drawn`,
       );
+      picture.canvas.dataset.grid = `${of.metric} ${of.width_ns}`;
       picture.canvas.dataset.sums = JSON.stringify(
         of.rows.map(({ cells }) => cells.map(({ sum }) => sum)),
       );
@@ -221,7 +225,11 @@ export const time = {
         notes,
         selected,
       ),
-      async renew() {
+      async renew(isWanted) {
+        // Nothing of a wide column is seen sooner.
+        const pause = grid ? Math.min(grid.width_ns / 1e6 / 4, PAUSE_MAX_MS) : 0;
+        if (!isWanted && performance.now() - asked < pause) return;
+        asked = performance.now();
         const part =
           isZoomed && page.selection
             ? {

@@ -4,7 +4,8 @@
 //! ```text
 //! door, guard, peer                who may come in
 //! files                            what everybody gets
-//! answers, live <- told, orders    what guests get, and do
+//! answers <- timeline              what guests ask: one answer each
+//! live <- told, orders             what comes by itself, and what guests do
 //! pages <- all of these            which path is which
 //! listener <- pages                connections
 //! ```
@@ -13,11 +14,13 @@ mod answers;
 mod door;
 mod files;
 mod guard;
+mod json;
 mod listener;
 mod live;
 mod orders;
 mod pages;
 mod peer;
+mod timeline;
 mod told;
 
 use crate::client::{Client, Scope, patiently};

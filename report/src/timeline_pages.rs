@@ -1,7 +1,7 @@
 //! Joins the pages of a timeline into one observation, and writes it as a Perfetto trace.
 
 use crate::rows::Start;
-use invivo_archive::flows::{Endpoints, Member};
+use invivo_archive::flows::{Endpoints, Member, Message};
 use invivo_archive::observation::{Call, CallKind, Facts, Gaps, Names, Observation, Open, Part};
 use invivo_archive::perfetto;
 use invivo_archive::waiters::Waiter;
@@ -100,6 +100,11 @@ impl TimelinePages {
                 + dropped.switched
                 + ledger.dropped_by_place;
         }
+    }
+
+    /// The messages of which both sides have come.
+    pub fn messages(&self) -> Vec<Message> {
+        self.endpoints.messages(&self.observation)
     }
 
     /// Writes the Perfetto trace.

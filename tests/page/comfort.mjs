@@ -3,14 +3,26 @@
 import assert from 'node:assert/strict';
 import { axe, show, table, until } from './drive.mjs';
 
-const SCREENS = ['now', 'time', 'functions', 'matrix', 'waits', 'stuck', 'buffers', 'control'];
+const SCREENS = [
+  'now',
+  'time',
+  'timeline',
+  'functions',
+  'matrix',
+  'waits',
+  'stuck',
+  'buffers',
+  'control',
+];
 const text = (page, id) => page.locator(`#${id}`).textContent();
 
 async function keys(page) {
   for (const [at, screen] of SCREENS.entries()) {
     await page.keyboard.press(`${at + 1}`);
-    await page.waitForFunction((id) => location.hash === `#${id}`, screen);
-    assert.equal(await page.locator('nav a[aria-current]').getAttribute('href'), `#${screen}`);
+    await until(
+      screen,
+      async () => (await page.locator('nav a[aria-current]').getAttribute('href')) === `#${screen}`,
+    );
   }
   await page.keyboard.press('?');
   assert(await page.locator('dialog').isVisible());
@@ -41,6 +53,11 @@ async function selects(page) {
   const chosen = page.locator('#bar button', { hasText: 'selected: ranks 1 to 2' });
   assert(await chosen.isVisible());
 
+  await show(page, 'timeline');
+  await page.getByLabel('Look at', { exact: true }).selectOption('selection');
+  const about = page.locator('#timeline-about');
+  await until('its calls', async () => /calls of 2 locations/.test(await about.textContent()));
+
   await show(page, 'functions');
   await page.getByLabel('Functions of').selectOption('rank');
   const ranks = async () =>
@@ -48,6 +65,47 @@ async function selects(page) {
   await until('two ranks', async () => (await ranks()) === '1,2');
   await chosen.click();
   await until('all ranks', async () => (await ranks()) === '0,1,2,3');
+}
+
+/** Searching, zooming and measuring; the pointer does what keys do. */
+async function looksClosely(page) {
+  await show(page, 'timeline');
+  await page.getByLabel('Look at', { exact: true }).selectOption({ label: 'the last second' });
+  const about = page.locator('#timeline-about');
+  await until('all ranks', async () => /calls of 4 locations/.test(await about.textContent()));
+  const canvas = page.locator('canvas[role=img]');
+  const shown = () => page.locator('.picture + p').textContent();
+  await until('what is shown', async () => / from \d+\.\d/.test(await shown()));
+  const whole = await shown();
+  const box = await canvas.boundingBox();
+  await page.mouse.move(box.x + box.width * 0.5, box.y + 40);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.51, box.y + 40);
+  await page.mouse.up();
+  await until('closer', async () => (await shown()) !== whole);
+
+  await page.keyboard.down('Shift');
+  await page.mouse.move(box.x + box.width * 0.2, box.y + 40);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.4, box.y + 40);
+  await page.mouse.up();
+  await page.keyboard.up('Shift');
+  await until('a length', async () =>
+    /^measured: /.test(await page.locator('.ruled').textContent()),
+  );
+
+  await page.locator('#search').fill('wait >0ns');
+  await page.locator('#search').press('Enter');
+  await until(
+    'a call that was found',
+    async () =>
+      /^rank \d: MPI_Wait(all|any|some)?, /.test(await page.locator('.told').first().textContent()),
+    () => page.locator('#screen').textContent(),
+  );
+  await page.locator('#search').fill('');
+  await canvas.focus();
+  await page.keyboard.press('Home');
+  await until('all of it', async () => (await shown()) === whole);
 }
 
 /** The screen stands still; the bar does not say that it is live. */
@@ -117,6 +175,7 @@ export async function run({ page, url, requests }) {
   await page.waitForFunction(() => document.querySelector('#bar-page').textContent === 'live');
   await keys(page);
   await selects(page);
+  await looksClosely(page);
   await freezes(page);
   await hides(page, requests);
   await stuck(page);

@@ -19,13 +19,27 @@ export function json(...words) {
   return JSON.parse(text);
 }
 
-/** Waits until something holds, and gives what it returned. */
-export async function until(what, holds) {
+/** The same of a command that prints several. */
+export function jsonLines(...words) {
+  const text = execFileSync(process.env.INVIVO, [...words, '--json'], {
+    encoding: 'utf8',
+    maxBuffer: 2 ** 30,
+  });
+  return text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+}
+
+/** Waits until something holds, and gives what it returned; else says what is seen. */
+export async function until(what, holds, seen) {
   const end = Date.now() + WITHIN;
   for (;;) {
     const value = await holds();
     if (value) return value;
-    if (Date.now() > end) throw new Error(`it did not come: ${what}`);
+    if (Date.now() > end) {
+      throw new Error(`it did not come: ${what}; ${await seen?.()}`);
+    }
     await new Promise((done) => {
       setTimeout(done, 100);
     });
@@ -41,7 +55,15 @@ export async function show(page, screen) {
     delete document.body.dataset.renewed;
     location.hash = id;
   }, screen);
-  if (screen !== 'stuck') {
+  if (screen === 'timeline') {
+    await page.waitForFunction(
+      () => document.querySelector('#timeline-about')?.dataset.calls,
+      null,
+      {
+        timeout: WITHIN,
+      },
+    );
+  } else if (screen !== 'stuck') {
     await page.waitForFunction(() => document.body.dataset.renewed !== undefined, null, {
       timeout: WITHIN,
     });

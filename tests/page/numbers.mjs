@@ -1,7 +1,7 @@
 // Every number on every screen is what `--json` prints of the same job, which stands still.
 
 import assert from 'node:assert/strict';
-import { json, show, table, until } from './drive.mjs';
+import { json, jsonLines, show, table, until } from './drive.mjs';
 
 const of =
   (...fields) =>
@@ -109,9 +109,12 @@ async function time(page) {
   const canvas = page.locator('canvas[role=img]');
   for (const metric of ['mpi', 'compute', 'calls', 'bytes']) {
     await choose(page, 'Show', metric);
-    const { sums, columns } = await canvas.evaluate(({ dataset }) => ({ ...dataset }));
-    const expected = json('heatmap', '--metric', metric, '--columns', columns, '--rows', '128');
-    const shown = JSON.parse(sums);
+    // Columns become wider with the run, which is longer now than a moment ago.
+    const { shown, expected } = await until('the same columns', async () => {
+      const { sums, columns, grid } = await canvas.evaluate(({ dataset }) => ({ ...dataset }));
+      const expected = json('heatmap', '--metric', metric, '--columns', columns, '--rows', '128');
+      return grid === `${metric} ${expected.width_ns}` && { shown: JSON.parse(sums), expected };
+    });
     const all = expected.rows.map(({ cells }) => cells.map(({ sum }) => sum));
     assert.equal(shown.length, all.length, metric);
     assert(
@@ -138,17 +141,55 @@ async function now(page) {
     assert(Math.abs(Number(shown) - efficiency[field]) < 1e-6, `${field}: ${shown}`);
   }
   const { status } = json('status');
-  const fields = of('rank', 'state', 'function', 'since_ns', 'entered', 'mpi_ns');
-  const shown = (await table(page, 'Ranks, those')).map((row) => row.toSpliced(3, 1));
+  const rows = await table(page, 'Ranks, those');
   // How long a rank is in its state goes on.
+  const fields = of('rank', 'state', 'function', 'entered');
   assert.deepEqual(
-    shown,
-    status.named.map((row) => fields(row).toSpliced(3, 1)),
+    rows.map((row) => row.toSpliced(3, 1).slice(0, 4)),
+    status.named.map(fields),
   );
+  // Of a call that is open, job time is read anew.
+  rows.forEach((row, at) => assert(Math.abs(row[5] - status.named[at].mpi_ns) <= ROUNDED_NS, row));
   await until(
     'a sentence',
     async () => (await page.locator('.sentence').textContent()).length > 40,
   );
+}
+
+/** All calls that the buffers keep, the messages among them, and what is told of a call. */
+async function timeline(page) {
+  await show(page, 'timeline');
+  const about = page.locator('#timeline-about');
+  const before = await about.textContent();
+  await page
+    .getByLabel('Look at', { exact: true })
+    .selectOption({ label: 'all that the buffers keep' });
+  await until('all calls', async () => {
+    const text = await about.textContent();
+    return text !== before && /calls of 4 locations/.test(text);
+  });
+  const pieces = jsonLines('timeline', '--seconds', '86400').flatMap((page) => page.pieces);
+  const calls = pieces.flatMap((piece) => piece.calls);
+  assert(calls.length > 10_000, 'a program of many calls');
+  const { dataset } = await about.evaluate(({ dataset }) => ({ dataset: { ...dataset } }));
+  assert.equal(dataset.calls, `${calls.length}`);
+  const { matched } = json('messages');
+  assert.equal(dataset.messages, `${matched.messages}`);
+
+  // The first receive of rank 0 and its sender.
+  const first = pieces.find(({ location }) => location.rank === 0);
+  const at = first.calls.findIndex(({ facts }) => facts.kind === 'receive');
+  const { function: name, facts } = first.calls[at];
+  await page.locator('canvas[role=img]').focus();
+  for (let step = 0; step <= at; step += 1) await page.keyboard.press('.');
+  const told = () => page.locator('.told').first().textContent();
+  await until('the call', async () => (await told()).startsWith(`rank 0: ${name}, `));
+  const text = await told();
+  for (const words of [`tag ${facts.tag}`, 'received by rank 0'])
+    assert(text.includes(words), text);
+  await page.keyboard.press('m');
+  await until('the other end', async () => /^rank [1-3]: /.test(await told()));
+  assert((await told()).includes('received by rank 0'), await told());
 }
 
 async function buffers(page) {
@@ -189,6 +230,6 @@ export async function run({ page, url }) {
   await page.waitForFunction(() => document.querySelector('#bar-page').textContent === 'live');
   // The secret does not stay in the address.
   assert(!page.url().includes(url.split('#')[1]));
-  for (const part of [bar, functions, matrix, waits, time, buffers, analyses, now])
+  for (const part of [bar, functions, matrix, waits, time, timeline, buffers, analyses, now])
     await part(page);
 }

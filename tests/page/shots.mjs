@@ -8,6 +8,7 @@ import { show, until } from './drive.mjs';
 const SCREENS = {
   now: 'parallel efficiency',
   time: 'most: rank',
+  timeline: 'MPI_Send',
   functions: 'MPI_Send',
   matrix: 'Pairs',
   waits: 'Wait at N x N',
@@ -15,6 +16,17 @@ const SCREENS = {
   buffers: 'all else',
   control: 'waitstates',
 };
+
+/** To some messages. */
+async function zoomIn(page) {
+  await page.locator('#look').click();
+  await page.waitForTimeout(1000);
+  await page.locator('canvas[role=img]').focus();
+  for (const key of ['Home', '.', '.', '.', '.', '.', ...Array(11).fill('+')]) {
+    await page.keyboard.press(key);
+  }
+  await page.waitForTimeout(500);
+}
 
 export async function run({ page, url, known }) {
   await page.goto(url);
@@ -30,6 +42,7 @@ export async function run({ page, url, known }) {
       await until(`${words} on ${screen}`, async () =>
         (await page.locator('#screen').textContent()).includes(words),
       );
+      if (screen === 'timeline') await zoomIn(page);
       const file = path.join(known.shots, `${screen}-${colorScheme}.png`);
       const picture = await page.screenshot({ path: file });
       assert(picture.length > 10_000, file);

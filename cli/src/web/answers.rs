@@ -1,12 +1,14 @@
 //! What the page asks: the same questions as the commands', answered by the same JSON.
 
+use super::json::text;
+use super::timeline::{self, Part};
 use crate::client::Client;
 use crate::commands::{hang, status};
 use crate::look::{self, Looker};
 use crate::steer::hello;
 use crate::view::{self, messages, stacks};
 use invivo_grpc::v1;
-use invivo_report::{Versioned, analyses, wait_states};
+use invivo_report::{analyses, wait_states};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,12 +29,14 @@ pub struct Asked {
     from_ns: u64,
     to_ns: u64,
     last_ns: u64,
+    first_rank: u32,
+    last_rank: Option<u32>,
 }
 
 /// The words of the questions, for whoever asks another one.
 pub const QUESTIONS: &str = "hello, status, explain, functions, sites, matrix, heatmap, \
-                             efficiency, messages, waitstates, hang, stacks, buffers, analyses or \
-                             audit";
+                             efficiency, messages, waitstates, timeline, hang, stacks, buffers, \
+                             analyses or audit";
 /// Ranks are looked at that have done nothing new for so long, as `invivo hang` does.
 const HANG_OLDER_NS: u64 = 1_000_000_000;
 /// Entries of the audit log that are given, the newest.
@@ -45,6 +49,7 @@ pub struct Answers {
     is_observation: bool,
     /// All pages share one explanation, so that many cost no more than one.
     explained: Arc<Mutex<Explained>>,
+    timeline: Arc<Mutex<()>>,
 }
 
 /// The explanation of the last seconds; nothing is looked at while nobody asks.
@@ -62,6 +67,7 @@ impl Answers {
             client,
             is_observation,
             explained: Arc::default(),
+            timeline: Arc::default(),
         }
     }
 
@@ -129,6 +135,18 @@ impl Answers {
                 let reply = client.wait_states(request).await?.into_inner();
                 let sentence = wait_states::worst(&reply);
                 told(&reply, sentence, &[&reply.analysis, &reply.messages])?
+            }
+            "timeline" => {
+                let part = Part {
+                    last_ns: asked.last_ns,
+                    from_ns: asked.from_ns,
+                    to_ns: asked.to_ns,
+                    first_rank: asked.first_rank,
+                    last_rank: asked.last_rank,
+                };
+                // One at a time: each holds what it has gathered.
+                let _turn = self.timeline.lock().await;
+                timeline::answer(client, part).await?
             }
             "buffers" => text(client.buffers(v1::BuffersRequest {}).await?.get_ref())?,
             "analyses" => text(client.analyses(v1::AnalysesRequest {}).await?.get_ref())?,
@@ -227,15 +245,6 @@ async fn audit(mut client: Client) -> Result<String, Status> {
     }
     let entries = entries.into();
     text(&Audit { entries })
-}
-
-/// One line of JSON with its version, as `--json` prints it.
-///
-/// # Errors
-/// When a message cannot be written as JSON, which none is.
-pub fn text(answer: &impl Serialize) -> Result<String, Status> {
-    serde_json::to_string(&Versioned::new(answer))
-        .map_err(|error| Status::internal(format!("an answer cannot be written as JSON: {error}")))
 }
 
 /// How long a question may take: the page asks again.

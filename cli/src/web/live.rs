@@ -1,7 +1,7 @@
 //! The stream of snapshots, one line of JSON each. A browser that reads slowly is given newer
 //! snapshots, as any client.
 
-use super::answers::text;
+use super::json::text;
 use super::told::Told;
 use crate::client::Client;
 use crate::job::Job;

@@ -8,9 +8,10 @@
 //! POST /do/ORDER          an order, and how it went            guests, where we may steer
 //! ```
 
-use super::answers::{ANSWER_TIME, Answers, Asked, QUESTIONS, text};
+use super::answers::{ANSWER_TIME, Answers, Asked, QUESTIONS};
 use super::door::{Door, Guest};
 use super::guard::{self, Names};
+use super::json::text;
 use super::live::{self, Often};
 use super::{files, orders};
 use crate::client::{Client, explained};

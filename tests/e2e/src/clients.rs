@@ -1,4 +1,5 @@
-//! Clients of a running job: the `invivo` command, a script in Python, a terminal, a browser, hostile ones.
+//! Clients of a running job: the `invivo` command, a script in Python, a terminal, a browser,
+//! hostile ones.
 
 mod answer;
 pub mod browser;

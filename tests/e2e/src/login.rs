@@ -196,8 +196,8 @@ impl Login {
         children_of(self.server.id())
     }
 
-    /// Kills all logins that are there now: the process that watches over each, and the one that has
-    /// its connection, which would go on alone.
+    /// Kills all logins that are there now: the process that watches over each, and the one that
+    /// has its connection, which would go on alone.
     pub fn kill_logins(&self) {
         for login in self.logins() {
             let below = children_of(login.cast_unsigned());

@@ -51,6 +51,11 @@ pub fn invivo_with_hooks() -> PathBuf {
     invivo
 }
 
+/// The simulation of whole trees, as `cargo xtask test` builds it for its check of that name.
+pub fn simulation() -> PathBuf {
+    root().join("target/release/sim")
+}
+
 /// Where npm has put what drives a browser.
 pub fn browser_tools() -> PathBuf {
     root().join("target/page")

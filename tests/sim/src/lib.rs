@@ -13,7 +13,8 @@
 //!
 //! Here T9 sends and N12 receives: N are the nodes, R is the root, T are the places.
 //!
-//! [`scale`] runs trees of a million ranks, without faults, with answers known in closed form.
+//! [`scale`] runs trees of a million ranks, without faults, with answers known in closed form;
+//! [`served`] lets a real gateway ask one of them.
 #![allow(
     clippy::large_enum_variant,
     reason = "messages are moved once or twice, a box would cost more than the copy"
@@ -36,6 +37,7 @@ pub mod plant;
 pub mod rank;
 pub mod scale;
 pub mod script;
+pub mod served;
 pub mod simulation;
 pub mod trace;
 pub mod truth;

@@ -1,9 +1,10 @@
 //! Runs one simulated job and prints a line per event, or trees up to a million ranks and prints a
-//! line per tree.
+//! line per tree, or answers a gateway as such a tree's root.
 
 use clap::{Parser, Subcommand};
 use invivo_sim::case::Case;
-use invivo_sim::{checker, scale, simulation};
+use invivo_sim::{checker, scale, served, simulation};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Whole trees simulated in one process. The exit status is 1 if something does not hold.
@@ -45,6 +46,20 @@ enum What {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
+    /// Answer a gateway as the root of a large tree does, until killed
+    Serve {
+        /// Ranks of the job
+        #[arg(long)]
+        ranks: u32,
+        /// Fan-in of its layers
+        #[arg(long, default_value = "64,64")]
+        fan_in: String,
+        /// Decides all that is random
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Gets connect.json; the sockets are there too
+        directory: PathBuf,
+    },
 }
 
 fn main() -> ExitCode {
@@ -52,6 +67,18 @@ fn main() -> ExitCode {
         What::Job { case, quiet } => job(&case, quiet),
         What::Campaign { from, count } => campaign(from, count),
         What::Scale { ranks, seed } => run_scale(ranks, seed),
+        What::Serve {
+            ranks,
+            fan_in,
+            seed,
+            directory,
+        } => match served::serve(ranks, &fan_in, seed, &directory) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("sim: {error}");
+                ExitCode::from(2)
+            }
+        },
     }
 }
 

@@ -8,8 +8,9 @@ use std::path::Path;
 use std::process::Command;
 
 const BROWSER: &str = "/usr/bin/chromium";
-/// The longest that a part may take, in seconds: two cores have a browser and four ranks.
-const LIMIT: &str = "170";
+/// The longest that a part may take, in seconds, beside what it stays: two cores have a browser and
+/// four ranks.
+const LIMIT: u64 = 170;
 
 /// Whether a browser is here; says so where there is none.
 pub fn has_browser() -> bool {
@@ -20,8 +21,8 @@ pub fn has_browser() -> bool {
     has
 }
 
-/// Runs the script `tests/page/PART.mjs` on the page, with what it has to know. It asks the same job
-/// by this command, whose words come behind it; `folder` takes a file.
+/// Runs the script `tests/page/PART.mjs` on the page, with what it has to know. It asks the same
+/// job by this command, whose words come behind it; `folder` takes a file.
 ///
 /// # Panics
 /// When the page is not as the script wants it.
@@ -29,7 +30,8 @@ pub fn browse(web: &Web, invivo: &Command, folder: &Path, part: &str, known: &Va
     let file = folder.join(format!("known-{part}.json"));
     std::fs::write(&file, known.to_string()).expect("a file");
     let mut node = Command::new("timeout");
-    node.args([LIMIT, "node"]);
+    let stays = known["seconds"].as_u64().unwrap_or(0);
+    node.args([&(LIMIT + stays).to_string(), "node"]);
     node.arg(paths::root().join("tests/page/drive.mjs"));
     node.arg(part).arg(&web.url).arg(&file);
     for (name, value) in invivo.get_envs() {

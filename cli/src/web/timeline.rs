@@ -1,0 +1,382 @@
+//! What the timeline's screen draws: the calls of every rank in an interval, as columns of numbers,
+//! so that a hundred thousand of them are some megabytes; and which call received what which sent.
+
+use super::json::text;
+use crate::client::Client;
+use invivo_archive::observation::{Call, Observation, Track};
+use invivo_grpc::v1;
+use invivo_report::timeline_pages::TimelinePages;
+use serde::Serialize;
+use std::collections::{HashMap, VecDeque};
+use std::mem;
+use tonic::Status;
+
+/// Calls of an answer: more are no picture that anybody reads.
+const CALLS_MAX: u64 = 100_000;
+/// Calls of which an interval that lies back is taken: the most that the gateway gives.
+const BEHIND_MAX: u64 = 2_000_000;
+/// Calls after the time of a request are its own time's: their records were on their way.
+const SLACK_NS: u64 = 1_000_000_000;
+/// The longest interval of the gateway.
+const LENGTH_MAX_NS: u64 = 24 * 60 * 60 * 1_000_000_000;
+
+/// Which part.
+#[derive(Clone, Debug, Default)]
+pub struct Part {
+    /// The last so many ns; else from and to, since the beginning of the observed time.
+    pub last_ns: u64,
+    pub from_ns: u64,
+    pub to_ns: u64,
+    pub first_rank: u32,
+    /// None is all from the first one on.
+    pub last_rank: Option<u32>,
+}
+
+/// All times are ns since the beginning of the observed time, as those of ranks over time are; they
+/// may lie before it.
+#[derive(Debug, Serialize)]
+struct Answer<'a> {
+    from_ns: i64,
+    to_ns: i64,
+    ranks: u32,
+    clock_error_ns: u64,
+    missing: &'a [u32],
+    /// Names that locations refer to by their places.
+    functions: Vec<&'a str>,
+    locations: Vec<Location<'a>>,
+    /// Location and call of the send, location and call that completed the receive.
+    messages: Vec<[u32; 4]>,
+}
+
+/// One location. All columns have an entry for each call, in the order of their ends.
+#[derive(Debug, Serialize)]
+struct Location<'a> {
+    rank: u32,
+    thread: u32,
+    state: &'a str,
+    /// Its current call, and since when.
+    open: Option<(Option<&'a str>, i64)>,
+    /// Nothing that ended after this is missing, of what was kept at all.
+    gone_until_ns: Option<i64>,
+    /// Calls of the interval that are older than these, and not here.
+    left_out: u64,
+    in_flight: u64,
+    dropped: u64,
+    not_kept: u64,
+    /// Places in `functions`; -1 where the begin of the call was given up.
+    function: Vec<i32>,
+    begin_ns: Vec<i64>,
+    end_ns: Vec<i64>,
+    /// A rank of the job; -1 of nobody, or where it is not known.
+    peer: Vec<i32>,
+    tag: Vec<i32>,
+    /// The communicator as the rank numbers it; -1 where there is none.
+    comm: Vec<i64>,
+    bytes_out: Vec<u64>,
+    bytes_in: Vec<u64>,
+    /// Requests that it completed, and messages beyond the first.
+    parts: Vec<u32>,
+}
+
+/// The answer as JSON.
+///
+/// # Errors
+/// Why there is none.
+pub async fn answer(mut client: Client, part: Part) -> Result<String, Status> {
+    // For the beginning of the observed time; one column costs nothing.
+    let grid = v1::GridRequest {
+        columns_max: 1,
+        rows_max: 1,
+        ..v1::GridRequest::default()
+    };
+    let grid = client.grid(grid).await?.into_inner();
+    let length_ns = match part.last_ns {
+        0 => grid.observed_ns.saturating_sub(part.from_ns) + SLACK_NS,
+        last_ns => last_ns,
+    };
+    let request = v1::TimelineRequest {
+        length_ns: length_ns.min(LENGTH_MAX_NS),
+        calls_max: if part.last_ns == 0 {
+            BEHIND_MAX
+        } else {
+            CALLS_MAX
+        },
+    };
+    let mut pages = client.timeline(request).await?.into_inner();
+    let mut gathered = Gathered::new(part, grid.begin_ns);
+    while let Some(page) = pages.message().await? {
+        gathered.add(page);
+    }
+    gathered.text()
+}
+
+/// What has come so far, of the part that is wanted.
+struct Gathered {
+    pages: TimelinePages,
+    part: Part,
+    begin_ns: u64,
+    /// The calls of the location whose pieces come, and how many older ones were left out.
+    calls: VecDeque<v1::CallRecord>,
+    left_out: u64,
+}
+
+impl Gathered {
+    fn new(part: Part, begin_ns: u64) -> Gathered {
+        Gathered {
+            pages: TimelinePages::default(),
+            part,
+            begin_ns,
+            calls: VecDeque::new(),
+            left_out: 0,
+        }
+    }
+
+    /// The interval, in job time.
+    fn interval(&self, page: &v1::TimelinePage) -> (u64, u64) {
+        match self.part.last_ns {
+            0 => (
+                self.begin_ns.saturating_add(self.part.from_ns),
+                self.begin_ns.saturating_add(self.part.to_ns),
+            ),
+            _ => (page.from_ns, page.to_ns),
+        }
+    }
+
+    fn add(&mut self, mut page: v1::TimelinePage) {
+        let pieces = mem::take(&mut page.pieces);
+        let (from_ns, to_ns) = self.interval(&page);
+        (page.from_ns, page.to_ns) = (from_ns, to_ns);
+        // As the gateway does: each location has an equal part, its newest.
+        let calls_max = (CALLS_MAX / u64::from(page.ranks.max(1))).max(1) as usize;
+        for mut piece in pieces {
+            let rank = piece.location.unwrap_or_default().rank;
+            if rank < self.part.first_rank || self.part.last_rank.is_some_and(|last| rank > last) {
+                continue;
+            }
+            let begin = |call: &v1::CallRecord| call.end_ns.saturating_sub(call.duration_ns);
+            let calls = mem::take(&mut piece.calls);
+            let wanted = calls.into_iter().filter(|call| {
+                call.end_ns >= from_ns && (self.part.last_ns > 0 || begin(call) <= to_ns)
+            });
+            for call in wanted {
+                if self.calls.len() == calls_max {
+                    self.calls.pop_front();
+                    self.left_out += 1;
+                }
+                self.calls.push_back(call);
+            }
+            let is_last = piece.complete;
+            if is_last {
+                piece.calls = mem::take(&mut self.calls).into();
+                piece.left_out += mem::take(&mut self.left_out);
+            }
+            page.pieces.push(piece);
+        }
+        self.pages.add(&page);
+    }
+
+    fn text(&self) -> Result<String, Status> {
+        let of = &self.pages.observation;
+        let mut names = Places::default();
+        let locations = of.tracks.iter();
+        let locations = locations
+            .map(|track| self.location(track, &mut names))
+            .collect();
+        text(&Answer {
+            from_ns: self.since(of.from_ns),
+            to_ns: self.since(of.to_ns),
+            ranks: of.ranks,
+            clock_error_ns: of.clock_error_ns,
+            missing: &of.missing,
+            functions: names.names,
+            locations,
+            messages: self.messages(of),
+        })
+    }
+
+    fn since(&self, job_ns: u64) -> i64 {
+        job_ns.wrapping_sub(self.begin_ns).cast_signed()
+    }
+
+    fn location<'a>(&self, track: &'a Track, names: &mut Places<'a>) -> Location<'a> {
+        let calls = &track.calls;
+        let sum = |call: &Call, of: fn(&invivo_archive::observation::Facts) -> u64| {
+            let parts = call.parts.iter().map(|part| of(&part.facts));
+            of(&call.facts) + parts.sum::<u64>()
+        };
+        let gaps = &track.gaps;
+        Location {
+            rank: track.rank,
+            thread: track.thread,
+            state: &track.state,
+            open: track.open.as_ref().map(|open| {
+                let function = open.function.as_deref();
+                (function, self.since(open.begin_ns))
+            }),
+            gone_until_ns: gaps.gone_until_ns.map(|ns| self.since(ns)),
+            left_out: gaps.left_out,
+            in_flight: gaps.in_flight,
+            dropped: gaps.dropped,
+            not_kept: gaps.not_kept,
+            function: column(calls, |call| names.place(call.function.as_deref())),
+            begin_ns: column(calls, |call| self.since(call.begin_ns)),
+            end_ns: column(calls, |call| self.since(call.end_ns)),
+            peer: column(calls, |call| {
+                let rank = call.facts.rank.map(i32::try_from);
+                rank.and_then(Result::ok).unwrap_or(-1)
+            }),
+            tag: column(calls, |call| call.facts.tag),
+            comm: column(calls, |call| call.facts.comm.map_or(-1, i64::from)),
+            bytes_out: column(calls, |call| sum(call, |facts| facts.bytes_out)),
+            bytes_in: column(calls, |call| sum(call, |facts| facts.bytes_in)),
+            parts: column(calls, |call| call.parts.len() as u32),
+        }
+    }
+
+    fn messages(&self, of: &Observation) -> Vec<[u32; 4]> {
+        let place = |location: (u32, u32)| {
+            let found = of
+                .tracks
+                .binary_search_by_key(&location, |track| (track.rank, track.thread));
+            found.unwrap_or_default() as u32
+        };
+        let messages = self.pages.messages().into_iter();
+        let messages = messages.map(|message| {
+            let (send, receive) = (message.send, message.receive);
+            [
+                place(send.location),
+                send.call as u32,
+                place(receive.location),
+                receive.call as u32,
+            ]
+        });
+        messages.collect()
+    }
+}
+
+fn column<'a, T>(calls: &'a [Call], of: impl FnMut(&'a Call) -> T) -> Vec<T> {
+    calls.iter().map(of).collect()
+}
+
+/// Names by the places where they stand.
+#[derive(Default)]
+struct Places<'a> {
+    names: Vec<&'a str>,
+    known: HashMap<&'a str, i32>,
+}
+
+impl<'a> Places<'a> {
+    fn place(&mut self, name: Option<&'a str>) -> i32 {
+        let Some(name) = name else { return -1 };
+        let next = self.names.len() as i32;
+        *self.known.entry(name).or_insert_with(|| {
+            self.names.push(name);
+            next
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn record(function: &str, begin_ns: u64, end_ns: u64) -> v1::CallRecord {
+        v1::CallRecord {
+            function: function.into(),
+            end_ns,
+            duration_ns: end_ns - begin_ns,
+            ..v1::CallRecord::default()
+        }
+    }
+
+    fn page(rank: u32, calls: Vec<v1::CallRecord>, complete: bool) -> v1::TimelinePage {
+        let piece = v1::LocationPiece {
+            location: Some(v1::Location { rank, thread: 0 }),
+            calls,
+            complete,
+            ..v1::LocationPiece::default()
+        };
+        v1::TimelinePage {
+            from_ns: 1_000,
+            to_ns: 2_000,
+            ranks: 2,
+            pieces: vec![piece],
+            ..v1::TimelinePage::default()
+        }
+    }
+
+    fn seen(part: Part, pages: Vec<v1::TimelinePage>) -> Value {
+        let mut gathered = Gathered::new(part, 1_000);
+        pages.into_iter().for_each(|page| gathered.add(page));
+        serde_json::from_str(&gathered.text().expect("an answer")).expect("JSON")
+    }
+
+    #[test]
+    fn calls_are_columns_since_the_beginning_of_the_observed_time() {
+        let part = Part {
+            last_ns: 1_000,
+            ..Part::default()
+        };
+        let first = vec![
+            record("MPI_Send", 900, 1_100),
+            record("MPI_Wait", 1_200, 1_300),
+        ];
+        let rest = vec![record("MPI_Send", 1_400, 1_500)];
+        let answer = seen(part, vec![page(0, first, false), page(0, rest, true)]);
+        let one = &answer["locations"][0];
+        assert_eq!(answer["functions"], json!(["MPI_Send", "MPI_Wait"]));
+        assert_eq!(one["function"], json!([0, 1, 0]));
+        assert_eq!(one["begin_ns"], json!([-100, 200, 400]));
+        assert_eq!(one["end_ns"], json!([100, 300, 500]));
+        assert_eq!(
+            (&answer["from_ns"], &answer["to_ns"]),
+            (&json!(0), &json!(1_000))
+        );
+    }
+
+    #[test]
+    fn an_interval_and_some_ranks_are_all_that_comes() {
+        let part = Part {
+            from_ns: 250,
+            to_ns: 450,
+            first_rank: 1,
+            last_rank: Some(1),
+            ..Part::default()
+        };
+        let calls = || {
+            let times = [(0, 100), (200, 300), (400, 500), (600, 700)];
+            let calls = times.iter();
+            calls
+                .map(|(begin, end)| record("MPI_Send", 1_000 + begin, 1_000 + end))
+                .collect()
+        };
+        let answer = seen(part, vec![page(0, calls(), true), page(1, calls(), true)]);
+        let locations = answer["locations"].as_array().expect("a list");
+        assert_eq!(locations.len(), 1);
+        assert_eq!(locations[0]["rank"], 1);
+        assert_eq!(locations[0]["begin_ns"], json!([200, 400]));
+        assert_eq!(
+            (&answer["from_ns"], &answer["to_ns"]),
+            (&json!(250), &json!(450))
+        );
+    }
+
+    #[test]
+    fn of_too_many_the_newest_stay() {
+        let part = Part {
+            last_ns: 1_000,
+            ..Part::default()
+        };
+        let most = CALLS_MAX / 2;
+        let calls = (0..most + 3).map(|at| record("MPI_Send", 1_000 + at, 1_000 + at));
+        let answer = seen(part, vec![page(0, calls.collect(), true)]);
+        let one = &answer["locations"][0];
+        assert_eq!(one["left_out"], 3);
+        assert_eq!(
+            one["begin_ns"].as_array().map(Vec::len),
+            Some(most as usize)
+        );
+        assert_eq!(one["begin_ns"][0], 3);
+    }
+}
