@@ -9,7 +9,7 @@
 use crate::job::artefacts::Artefacts;
 use crate::job::job_id::fresh_id;
 use crate::output::say;
-use crate::process::child;
+use crate::process::child::{self, Ended, Inheritance};
 use crate::process::poll::is_readable;
 use crate::process::signals::{Signals, asks_to_end, for_tools};
 use crate::root::cleanup::Cleanup;
@@ -20,7 +20,6 @@ use clap::Args;
 use invivo_archive::saved::SavedObservation;
 use invivo_jobdir::Connect;
 use invivo_report::units::{count, duration};
-use rustix::process::Pid;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, IsTerminal};
 use std::os::unix::net::UnixStream;
@@ -227,27 +226,26 @@ impl Opened<'_> {
 
     /// Runs a command to its end. Signals of a terminal reach it as they do this process; others
     /// are passed on.
-    fn until_done(
-        &mut self,
-        mut command: Command,
-        gateway: &mut Gateway,
-    ) -> Result<ExitCode, Failed> {
-        let mut command = command.spawn().map_err(|error| {
+    fn until_done(&mut self, command: Command, gateway: &mut Gateway) -> Result<ExitCode, Failed> {
+        // Signals that wait for this process must not wait for the command too.
+        let inheritance = Inheritance {
+            mask: self.signals.mask_before,
+            descriptors: &[],
+            nothing_else: false,
+        };
+        let command = child::start(command, inheritance).map_err(|error| {
             format!("cannot start the command: {error}; install the whole tree")
         })?;
-        let pid = Pid::from_raw(command.id() as i32);
         loop {
-            if let Some(status) = command.try_wait()? {
-                let code = status.code().or(status.signal().map(|signal| 128 + signal));
-                return Ok(ExitCode::from(code.unwrap_or(1) as u8));
+            match child::ended(command) {
+                Some(Ended::Code(code)) => return Ok(ExitCode::from(code as u8)),
+                Some(Ended::Signal(signal)) => return Ok(ExitCode::from(128 + signal as u8)),
+                None => {}
             }
             while let Some(incoming) = self.signals.next() {
                 let came_to_all = incoming.code > 0;
-                if let Some(pid) = pid
-                    && asks_to_end(incoming.signal)
-                    && !came_to_all
-                {
-                    child::pass_on(pid, incoming.signal);
+                if asks_to_end(incoming.signal) && !came_to_all {
+                    child::pass_on(command, incoming.signal);
                 }
             }
             gateway.poll();

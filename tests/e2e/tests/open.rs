@@ -6,9 +6,12 @@ use invivo_e2e::cluster::hosts;
 use invivo_e2e::job::{Job, Running};
 use invivo_e2e::mpi::Family;
 use invivo_e2e::programs::program;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Output;
+use std::process::{Output, Stdio};
+use std::time::{Duration, Instant};
 
 const RANKS: u32 = 4;
 /// What an observation can answer.
@@ -333,6 +336,40 @@ fn what_cannot_be_is_refused() {
     end(running);
 }
 
+/// A command that runs on, as a page or a screen: who ends the one has ended the other.
+#[test]
+fn a_command_that_runs_on_ends_with_it() {
+    let running = done(job(Family::Ompi));
+    let dir = running.directory().join("all");
+    running.client().json(&["save", shown(&dir)]);
+    for signal in [Signal::TERM, Signal::INT] {
+        let mut opened = running
+            .client()
+            .command(&["open", shown(&dir), "--", "watch", "--json"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it opens");
+        // Kept: without a reader it would end by itself.
+        let mut lines = BufReader::new(opened.stdout.take().expect("a pipe"));
+        let mut line = String::new();
+        lines.read_line(&mut line).expect("a line");
+        assert!(line.contains("\"sequence\""), "{line}");
+        let pid = Pid::from_raw(opened.id() as i32).expect("a process");
+        kill_process(pid, signal).expect("asked to end");
+        let begun = Instant::now();
+        let status = loop {
+            match opened.try_wait().expect("its state") {
+                Some(status) => break status,
+                None => assert!(begun.elapsed() < Duration::from_secs(20), "it runs on"),
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        assert_eq!(status.code(), Some(128 + signal.as_raw()));
+        drop(lines);
+    }
+    end(running);
+}
+
 /// Left open, it is in the list of jobs until it is asked to end.
 #[test]
 fn it_stands_in_the_list_until_it_ends() {
@@ -342,7 +379,7 @@ fn it_stands_in_the_list_until_it_ends() {
     let mut opened = running
         .client()
         .command(&["open", shown(&dir)])
-        .stderr(std::process::Stdio::null())
+        .stderr(Stdio::null())
         .spawn()
         .expect("it opens");
     let listed = || {
@@ -351,18 +388,18 @@ fn it_stands_in_the_list_until_it_ends() {
         let of = |job: &Value| job["observation"].as_str() == Some(shown(&dir));
         jobs.into_iter().find(of)
     };
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     let job = loop {
         if let Some(job) = listed() {
             break job["job"].as_str().expect("its name").to_owned();
         }
         assert!(begun.elapsed().as_secs() < 20, "it opens");
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(50));
     };
     let functions = running.client().json(&["functions", "--job", job.as_str()]);
     assert!(!functions["rows"].as_array().expect("rows").is_empty());
-    let pid = rustix::process::Pid::from_raw(opened.id() as i32).expect("a process");
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("asked to end");
+    let pid = Pid::from_raw(opened.id() as i32).expect("a process");
+    kill_process(pid, Signal::INT).expect("asked to end");
     assert!(opened.wait().expect("it ends").success());
     assert!(listed().is_none(), "it is off the list");
     end(running);
