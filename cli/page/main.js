@@ -184,6 +184,7 @@ function go() {
     if (link.getAttribute('href') === `#${screen.id}`) link.setAttribute('aria-current', 'page');
     else link.removeAttribute('aria-current');
   }
+  made.shown?.();
   if (page.shown) made.snapshot?.(page.shown);
   renew(true);
 }

@@ -32,6 +32,8 @@ export interface Screen {
 
 export interface Made {
   node: HTMLElement;
+  /** When the reader goes to it. */
+  shown?(): void;
   /** With each snapshot; costs nothing. */
   snapshot?(shown: Shown): void;
   /** Asks what it shows, and shows it; at most once a second, unless the reader wants it. */

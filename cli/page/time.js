@@ -208,8 +208,8 @@ export const time = {
         el(
           'p',
           { class: 'dim' },
-          'Tables by rank on the other screens show these ranks only; their ' +
-            'times are those since the start or the last reset.',
+          'The timeline shows its calls. Tables by rank on the other screens show these ranks ' +
+            'only; their times are those since the start or the last reset.',
         ),
       );
     }

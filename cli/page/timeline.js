@@ -22,7 +22,11 @@ export const timeline = {
   id: 'timeline',
   title: 'Timeline',
   make(page) {
-    let length = page.hello?.job?.observation ? LENGTHS[4][0] : LENGTHS[1][0];
+    const usual = page.hello?.job?.observation ? LENGTHS[4][0] : LENGTHS[1][0];
+    let length = usual;
+    /** What was selected when the calls were asked for.
+     * @type {import('./screen').Selection | null} */
+    let selection = null;
     /** @type {Calls | null} */
     let calls = null;
     /** What the search has found, and which of it was gone to.
@@ -54,7 +58,7 @@ export const timeline = {
       el('button', { type: 'button', click }, text);
 
     async function look() {
-      const { selection } = page;
+      ({ selection } = page);
       const isSelection = length === 'selection';
       if (isSelection && !selection) {
         say(about, 'Nothing is selected: choose a part of Ranks \u00d7 time first.');
@@ -172,6 +176,12 @@ export const timeline = {
             'All calls for other tools: invivo timeline -o, invivo save.',
         ),
       ),
+      // Whoever selects a part and comes here wants to see its calls.
+      shown() {
+        if (page.selection === selection) return;
+        lengths.select.value = length = page.selection ? 'selection' : usual;
+        look();
+      },
       snapshot() {
         if (!calls && !again.disabled && !about.textContent) look();
       },

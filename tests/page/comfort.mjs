@@ -54,7 +54,6 @@ async function selects(page) {
   assert(await chosen.isVisible());
 
   await show(page, 'timeline');
-  await page.getByLabel('Look at', { exact: true }).selectOption('selection');
   const about = page.locator('#timeline-about');
   await until('its calls', async () => /calls of 2 locations/.test(await about.textContent()));
 
