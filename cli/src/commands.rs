@@ -17,6 +17,7 @@ pub mod hang;
 pub mod heatmap;
 mod interval;
 pub mod invite;
+pub mod join;
 pub mod list;
 pub mod matrix;
 pub mod messages;

@@ -40,7 +40,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "shutdown",
         ],
     ),
-    ("Access", &["invite", "audit", "bridge"]),
+    ("Access", &["invite", "join", "audit", "bridge"]),
     ("Help", &["config", "completions", "man", "help"]),
 ];
 

@@ -13,6 +13,7 @@
 pub mod client;
 pub mod commands;
 mod help;
+mod invitation;
 pub mod job;
 mod look;
 mod saved;
@@ -112,8 +113,10 @@ enum Verb {
     Session(commands::session::Args),
     /// Show the control commands that were given, by whom, and how they went
     Audit(commands::audit::Args),
-    /// Make a one-time secret that opens the job
+    /// Let somebody else look at the job, or steer it
     Invite(commands::invite::Args),
+    /// Take an invitation to a job
+    Join(commands::join::Args),
     /// Show which options hold, and who said so
     Config(commands::config::Args),
     /// Connect standard input and output with a job's gateway: the other end of --on
@@ -177,6 +180,7 @@ impl Cli {
             Verb::Session(args) => commands::session::run(args),
             Verb::Audit(args) => commands::block_on(commands::audit::run(args)),
             Verb::Invite(args) => commands::block_on(commands::invite::run(args)),
+            Verb::Join(args) => commands::block_on(commands::join::run(args)),
             Verb::Config(args) => commands::finish(commands::config::run(&args)),
             Verb::Bridge(args) => commands::block_on(commands::bridge::run(args)),
             Verb::Completions(args) => {

@@ -143,6 +143,29 @@ impl Connect {
         })
     }
 
+    /// The file of a guest, who knows of the job how its gateway is reached with TLS and has one
+    /// token. The address stands for the name of the host: whether the job runs cannot be told.
+    pub fn of_guest(job: &str, url: &str, authority: &str, token: &str, steers: bool) -> Connect {
+        let control = if steers { token } else { "" };
+        Connect {
+            version: VERSION,
+            job: job.to_owned(),
+            socket: PathBuf::new(),
+            view: token.to_owned(),
+            control: control.to_owned(),
+            pid: 0,
+            pid_start_ticks: 0,
+            host: url.trim_start_matches("https://").to_owned(),
+            started_unix: 0,
+            started_ns: 0,
+            command: Vec::new(),
+            observation: None,
+            url: Some(url.to_owned()),
+            authority: Some(authority.to_owned()),
+            tls_trouble: None,
+        }
+    }
+
     /// Reads and checks a file.
     ///
     /// # Errors

@@ -68,14 +68,17 @@ class Job(Steers):
         control = bool(self._way.control)
         return self._ask("Hello", answers.HelloReply, control=control, client=client)
 
-    def invite(self, scope: str = "view") -> answers.InviteReply:
-        """A secret that gives somebody else a token, once, within a minute.
+    def invite(self, scope: str = "view", valid: float = 60) -> answers.InviteReply:
+        """A secret that gives somebody else a token, once.
 
-        scope: "view" or "control", at most one's own. `url` of the reply is for `invivo.connect`
+        scope: "view" or "control", at most one's own. valid: how long it waits to be used, in
+        seconds, an hour at most. `url` of the reply is for `invivo.connect`
         where the job listens on TCP; a secret needs `ca` as well.
         """
         control = bool(self._way.control)
-        return self._ask("Invite", answers.InviteReply, control=control, scope=scope)
+        valid_ns = round(valid * 1e9)
+        reply = answers.InviteReply
+        return self._ask("Invite", reply, control=control, scope=scope, valid_ns=valid_ns)
 
     def guests(self) -> answers.GuestsReply:
         """Who was invited. Needs the scope *control*."""

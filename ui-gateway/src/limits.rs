@@ -197,6 +197,8 @@ pub const WAIT_RANKS_MAX: u32 = invivo_proto::control::wait_states::RANKS_MAX;
 /// longest and for whoever made others wait longest.
 pub const WAIT_RANK_BYTES: usize = 2 * 20 * 64;
 
+/// The longest that an invitation is good: for a colleague who reads it later.
+pub const INVITE_VALID_MAX: Duration = Duration::from_secs(3600);
 /// Open invitations: one per guest in a minute.
 pub const INVITES_MAX: usize = 16;
 /// Of these, made with one token.

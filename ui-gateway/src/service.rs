@@ -417,9 +417,9 @@ impl v1::invivo_server::Invivo for Service {
         request: Request<v1::InviteRequest>,
     ) -> Result<Response<v1::InviteReply>, Status> {
         let caller = caller(&request)?;
-        let scope = &request.get_ref().scope;
-        let reply = self.invitations.invite(scope, &caller, Instant::now())?;
-        let made = format!("invitation {} made, scope {scope}", reply.guest);
+        let wanted = request.get_ref();
+        let reply = self.invitations.invite(wanted, &caller, Instant::now())?;
+        let made = format!("invitation {} made, scope {}", reply.guest, wanted.scope);
         self.log
             .info(LogKind::Invitation, &caller.peer, &caller.client, &made);
         Ok(Response::new(reply))

@@ -124,6 +124,7 @@ async fn two_followers_see_old_entries_and_each_new_outcome() {
 async fn invited(job: &JobDir, scope: &str) -> v1::InviteReply {
     let request = v1::InviteRequest {
         scope: scope.into(),
+        valid_ns: 0,
     };
     job.controller()
         .invite(request)
@@ -182,6 +183,7 @@ async fn a_viewer_cannot_invite_to_control() {
     let _gateway = job.gateway().await;
     let request = |scope: &str| v1::InviteRequest {
         scope: scope.into(),
+        valid_ns: 0,
     };
     let refused = job
         .viewer()
@@ -228,6 +230,7 @@ async fn a_revoked_guest_is_out_at_once() {
     guest.status(status).await.expect("it opens view");
     let of_guest = v1::InviteRequest {
         scope: "view".into(),
+        valid_ns: 0,
     };
     let child = guest.invite(of_guest).await.expect("invited").into_inner();
     let mut child = job.client(Some(&redeemed(child.secret).await));

@@ -48,6 +48,7 @@ async fn all_calls(job: &JobDir, token: Option<&str>) -> Vec<(&'static str, Resu
     };
     let invite = v1::InviteRequest {
         scope: "view".into(),
+        valid_ns: 0,
     };
     vec![
         (

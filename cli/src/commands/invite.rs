@@ -1,22 +1,27 @@
-//! `invivo invite`: a secret that opens the job once, for a program or a colleague; who was
-//! invited; and taking that back.
+//! `invivo invite`: a secret that opens the job once, for a program or a colleague, who types
+//! `invivo join`; who was invited; and taking that back.
 
 use super::target::Target;
 use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
-use invivo_grpc::v1::{Guest, GuestsRequest, InviteRequest, RevokeRequest};
+use crate::invitation::Invitation;
+use crate::job::Job;
+use invivo_config::{Time, Value};
+use invivo_grpc::v1::{Guest, GuestsRequest, InviteReply, InviteRequest, RevokeRequest};
 use invivo_report::units::duration;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Options of `invivo invite`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-The secret is good once and for a short time, and gives its guest a token. Who has it may do what \
+The line is good once and for a limited time, and gives its guest a token. Who has it may do what \
 its scope says: hand it on by a way that others
 cannot read. What a guest has can be taken back at any time, with all that this guest has invited.
+A guest is another user, so the job has to listen on TCP: invivo run --listen HOST:0.
 
 Examples:
-  invivo invite                        a secret to look at the job
+  invivo invite                        a line for a colleague who wants to look
+  invivo invite --for 5m               one that is good for five minutes
   invivo invite --scope control        one to steer it as well
   invivo invite --list                 who was invited
   invivo invite --revoke 2             guest 2 is out, at once")]
@@ -24,6 +29,9 @@ pub struct Args {
     /// What it opens: looking, or steering as well
     #[arg(long, value_enum, default_value_t = Opens::View)]
     scope: Opens,
+    /// How long the invitation waits to be used: an hour at most
+    #[arg(long = "for", value_name = "TIME", default_value = "1h", value_parser = Time::parse)]
+    valid: Time,
     /// Show who was invited
     #[arg(long, conflicts_with = "revoke")]
     list: bool,
@@ -61,24 +69,37 @@ async fn invite(args: &Args) -> anyhow::Result<Outcome> {
     let (job, client) = args.target.client(scope)?;
     let request = InviteRequest {
         scope: name.to_owned(),
+        valid_ns: args.valid.ns(),
     };
     let reply = patiently(&job, async || client.clone().invite(request.clone()).await).await?;
     if args.target.json {
         print_json(&reply)?;
     } else {
-        let here = match &job.url {
-            Some(url) => format!("at {url}"),
-            None => "on this host only (see invivo run --listen)".to_owned(),
-        };
-        print(&format!(
-            "{}\ngood once, within {}, for {name}, {here}: the gRPC call Redeem gives a token for \
-             it; invivo invite --revoke {} takes it back\n",
-            reply.secret,
-            duration(reply.valid_ns),
-            reply.guest
-        ))?;
+        print(&told(&job, name, &reply))?;
     }
     Ok(Outcome::Done)
+}
+
+/// What to hand on, and what that is.
+fn told(job: &Job, scope: &str, reply: &InviteReply) -> String {
+    let (valid, guest) = (duration(reply.valid_ns), reply.guest);
+    let back = format!("invivo invite --revoke {guest} takes it back");
+    match (&job.url, &job.authority) {
+        (Some(url), Some(authority)) => {
+            let line = Invitation {
+                url: url.clone(),
+                job: job.job.clone(),
+                secret: reply.secret.clone(),
+                authority: authority.clone(),
+            };
+            format!("invivo join '{line}'\ngood once, within {valid}, for {scope}; {back}\n")
+        }
+        _ => format!(
+            "{}\ngood once, within {valid}, for {scope}, for your own user on this host only (see \
+             invivo run --listen): the gRPC call Redeem gives a token for it; {back}\n",
+            reply.secret
+        ),
+    }
 }
 
 async fn list(target: &Target) -> anyhow::Result<Outcome> {

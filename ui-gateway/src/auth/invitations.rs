@@ -78,21 +78,21 @@ impl Invitations {
         open
     }
 
-    /// Makes an invitation to `scope` for a caller.
+    /// Makes an invitation for a caller.
     ///
     /// # Errors
-    /// `PERMISSION_DENIED` if `scope` exceeds the caller's own, `RESOURCE_EXHAUSTED` if too many
-    /// are open.
+    /// `INVALID_ARGUMENT` if it is to no scope, or for too long, `PERMISSION_DENIED` if the scope
+    /// exceeds the caller's own, `RESOURCE_EXHAUSTED` if too many are open.
     pub fn invite(
         &self,
-        scope: &str,
+        wanted: &v1::InviteRequest,
         caller: &Caller,
         now: Instant,
     ) -> Result<v1::InviteReply, Status> {
-        let scope = match scope {
+        let scope = match &*wanted.scope {
             "view" => Scope::View,
             "control" => Scope::Control,
-            _ => {
+            scope => {
                 return Err(Status::invalid_argument(format!(
                     "there is no scope {scope:?}: invite to \"view\" or to \"control\""
                 )));
@@ -105,14 +105,25 @@ impl Invitations {
             ));
         }
 
+        let valid = match Duration::from_nanos(wanted.valid_ns) {
+            Duration::ZERO => self.valid,
+            valid if valid <= limits::INVITE_VALID_MAX => valid,
+            _ => {
+                let minutes = limits::INVITE_VALID_MAX.as_secs() / 60;
+                return Err(Status::invalid_argument(format!(
+                    "an invitation is good for {minutes} minutes at most"
+                )));
+            }
+        };
+
         let mut open = self.open(now);
         let by = caller.token;
         let of_token = open.invites.iter().filter(|invite| invite.by == by).count();
         if open.invites.len() >= limits::INVITES_MAX || of_token >= limits::INVITES_PER_TOKEN_MAX {
             return Err(Status::resource_exhausted(format!(
-                "{} invitations wait to be used: use one, or ask again in {:?}",
-                open.invites.len(),
-                self.valid
+                "{} invitations wait to be used: use one, or take one back (invivo invite --list, \
+                 --revoke)",
+                open.invites.len()
             )));
         }
 
@@ -131,11 +142,11 @@ impl Invitations {
             secret: secret.clone(),
             guest,
             by,
-            until: now + self.valid,
+            until: now + valid,
         });
         Ok(v1::InviteReply {
             secret,
-            valid_ns: self.valid.as_nanos().try_into().unwrap_or(u64::MAX),
+            valid_ns: valid.as_nanos().try_into().unwrap_or(u64::MAX),
             url: url.unwrap_or_default(),
             guest,
         })
@@ -160,10 +171,10 @@ impl Invitations {
         })?;
 
         let Some(at) = find(&open.invites, secret) else {
-            return Err(Status::permission_denied(format!(
-                "no such invitation: each can be used once, and within {:?}; ask for another one",
-                self.valid
-            )));
+            return Err(Status::permission_denied(
+                "no such invitation: each can be used once, and for a limited time; ask for \
+                 another one",
+            ));
         };
 
         // Removed at once, while the lock is held: two redeemers of one secret cannot both succeed.
@@ -220,6 +231,13 @@ mod tests {
         }
     }
 
+    fn wanted(scope: &str) -> v1::InviteRequest {
+        v1::InviteRequest {
+            scope: scope.to_owned(),
+            valid_ns: 0,
+        }
+    }
+
     fn own(scope: Scope) -> Caller {
         caller(scope, TokenId::Own(scope))
     }
@@ -228,10 +246,10 @@ mod tests {
     fn a_secret_is_valid_once_for_its_scope() {
         let (invites, now) = (invites(Some("https://node17:4000")), Instant::now());
         let view = invites
-            .invite("view", &own(Scope::Control), now)
+            .invite(&wanted("view"), &own(Scope::Control), now)
             .expect("made");
         let control = invites
-            .invite("control", &own(Scope::Control), now)
+            .invite(&wanted("control"), &own(Scope::Control), now)
             .expect("made");
         assert_eq!(view.secret.len(), random::TOKEN_LENGTH);
         assert_eq!(
@@ -256,7 +274,7 @@ mod tests {
     fn an_invitation_that_was_taken_back_opens_nothing() {
         let (invites, now) = (invites(None), Instant::now());
         let made = invites
-            .invite("view", &own(Scope::View), now)
+            .invite(&wanted("view"), &own(Scope::View), now)
             .expect("made");
         assert_eq!(invites.revoke(made.guest), [made.guest]);
         let refused = invites.redeem(&made.secret, PEER, now).expect_err("gone");
@@ -268,21 +286,25 @@ mod tests {
     fn one_token_leaves_invitations_to_others() {
         let (invites, now) = (invites(None), Instant::now());
         let made = invites
-            .invite("view", &own(Scope::View), now)
+            .invite(&wanted("view"), &own(Scope::View), now)
             .expect("made");
         let guest = caller(Scope::View, TokenId::Guest(made.guest));
         let made = (0..2 * limits::INVITES_MAX)
-            .filter(|_| invites.invite("view", &guest, now).is_ok())
+            .filter(|_| invites.invite(&wanted("view"), &guest, now).is_ok())
             .count();
         assert_eq!(made, limits::INVITES_PER_TOKEN_MAX);
-        assert!(invites.invite("view", &own(Scope::View), now).is_ok());
+        assert!(
+            invites
+                .invite(&wanted("view"), &own(Scope::View), now)
+                .is_ok()
+        );
     }
 
     #[test]
     fn a_secret_expires() {
         let (invites, now) = (invites(None), Instant::now());
         let invite = invites
-            .invite("view", &own(Scope::View), now)
+            .invite(&wanted("view"), &own(Scope::View), now)
             .expect("made");
         assert_eq!(invite.url, "");
         let late = invites
@@ -290,7 +312,7 @@ mod tests {
             .expect_err("late");
         assert_eq!(late.code(), Code::PermissionDenied);
         let invite = invites
-            .invite("view", &own(Scope::View), now)
+            .invite(&wanted("view"), &own(Scope::View), now)
             .expect("made");
         let just_in_time = now + VALID - Duration::from_nanos(1);
         assert!(invites.redeem(&invite.secret, PEER, just_in_time).is_ok());
@@ -300,12 +322,12 @@ mod tests {
     fn nobody_invites_beyond_the_own_scope() {
         let (invites, now) = (invites(None), Instant::now());
         let refused = invites
-            .invite("control", &own(Scope::View), now)
+            .invite(&wanted("control"), &own(Scope::View), now)
             .expect_err("more");
         assert_eq!(refused.code(), Code::PermissionDenied);
         for scope in ["", "modules", "View"] {
             let refused = invites
-                .invite(scope, &own(Scope::Control), now)
+                .invite(&wanted(scope), &own(Scope::Control), now)
                 .expect_err("no scope");
             assert_eq!(refused.code(), Code::InvalidArgument);
         }
@@ -317,11 +339,13 @@ mod tests {
         let made: Vec<_> = (0..limits::INVITES_MAX)
             .map(|at| {
                 let of = [Scope::View, Scope::Control][at % 2];
-                invites.invite("view", &own(of), now).expect("made")
+                invites
+                    .invite(&wanted("view"), &own(of), now)
+                    .expect("made")
             })
             .collect();
         let full = invites
-            .invite("view", &own(Scope::View), now)
+            .invite(&wanted("view"), &own(Scope::View), now)
             .expect_err("full");
         assert_eq!(full.code(), Code::ResourceExhausted);
         for wrong in ["", "x", &made[0].secret[1..]]
@@ -344,9 +368,28 @@ mod tests {
         );
         assert!(
             invites
-                .invite("view", &own(Scope::View), now + VALID)
+                .invite(&wanted("view"), &own(Scope::View), now + VALID)
                 .is_ok(),
             "old ones are forgotten"
         );
+    }
+
+    #[test]
+    fn an_invitation_is_good_as_long_as_was_wanted() {
+        let (invites, now) = (invites(None), Instant::now());
+        let hour = Duration::from_secs(3600);
+        let request = |valid: Duration| v1::InviteRequest {
+            valid_ns: valid.as_nanos() as u64,
+            ..wanted("view")
+        };
+        let long = invites
+            .invite(&request(hour), &own(Scope::View), now)
+            .expect("made");
+        assert_eq!(u128::from(long.valid_ns), hour.as_nanos());
+        let late = now + hour - Duration::from_nanos(1);
+        assert!(invites.redeem(&long.secret, PEER, late).is_ok());
+        let longer = request(hour + Duration::from_nanos(1));
+        let refused = invites.invite(&longer, &own(Scope::View), now);
+        assert_eq!(refused.expect_err("too long").code(), Code::InvalidArgument);
     }
 }

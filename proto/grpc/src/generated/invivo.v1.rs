@@ -1934,6 +1934,9 @@ pub struct InviteRequest {
     /// "view" or "control"; at most the caller's own scope.
     #[prost(string, tag = "1")]
     pub scope: ::prost::alloc::string::String,
+    /// How long the secret is good, in ns; 0 is a minute, the limit is an hour.
+    #[prost(uint64, tag = "2")]
+    pub valid_ns: u64,
 }
 /// The secret of an invitation.
 #[derive(serde::Serialize)]
