@@ -27,6 +27,8 @@ export const timeline = {
     /** What was selected when the calls were asked for.
      * @type {import('./screen').Selection | null} */
     let selection = null;
+    /** Questions so far. */
+    let asked = 0;
     /** @type {Calls | null} */
     let calls = null;
     /** What the search has found, and which of it was gone to.
@@ -58,6 +60,8 @@ export const timeline = {
       el('button', { type: 'button', click }, text);
 
     async function look() {
+      asked += 1;
+      const mine = asked;
       ({ selection } = page);
       const isSelection = length === 'selection';
       if (isSelection && !selection) {
@@ -68,14 +72,17 @@ export const timeline = {
       say(about, 'Gathering the calls of all ranks.');
       try {
         const part = isSelection ? { ...selection } : { last_ns: length };
-        calls = new Calls(await page.ask('timeline', part));
+        const answer = await page.ask('timeline', part);
+        // Somebody has asked for another part meanwhile.
+        if (mine !== asked) return;
+        calls = new Calls(answer);
         tracks.show(calls);
         find();
         tell(calls);
       } catch (error) {
-        say(about, error instanceof Error ? error.message : `${error}`);
+        if (mine === asked) say(about, error instanceof Error ? error.message : `${error}`);
       } finally {
-        again.disabled = false;
+        if (mine === asked) again.disabled = false;
       }
     }
 
