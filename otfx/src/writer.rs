@@ -92,6 +92,11 @@ impl Writer {
         self.context.next_request
     }
 
+    /// Sets that number, where one is given.
+    pub fn expect_request(&mut self, request: Option<u64>) {
+        self.context.next_request = request.unwrap_or(self.context.next_request);
+    }
+
     /// Writes a record that lasts, with all its parts; `false` where they do not fit. After `false`
     /// the bin must be closed: the dictionary is ahead of what it holds. (As in all that follows.)
     ///

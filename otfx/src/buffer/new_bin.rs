@@ -110,7 +110,12 @@ impl Buffer {
 
         let bin = match self.open_bin(&item) {
             Ok(bin) => bin,
-            Err(reason) => return self.give_up(&item, reason, gone),
+            Err(reason) => {
+                // What was tried in the bin before has counted its requests, as far as it came.
+                let writer = &mut self.levels[level].writer;
+                writer.expect_request(item.request);
+                return self.give_up(&item, reason, gone);
+            }
         };
 
         let writer = &mut self.levels[level].writer;

@@ -141,6 +141,8 @@ impl Naive {
         };
         let posted = of_head.or_else(|| kept.parts.iter().find(posts).map(|part| part.request));
         if let Err(reason) = self.open_bin(level, end, posted) {
+            let wanting = &mut self.levels[level];
+            wanting.next_request = posted.unwrap_or(wanting.next_request);
             return self.refuse(level, class, reason, end, gone, is_call);
         }
         if self.whole(level, &kept, kept.parts.len()) {
