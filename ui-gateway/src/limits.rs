@@ -199,7 +199,7 @@ pub const WAIT_RANK_BYTES: usize = 2 * 20 * 64;
 
 /// The longest that an invitation is good: for a colleague who reads it later.
 pub const INVITE_VALID_MAX: Duration = Duration::from_secs(3600);
-/// Open invitations: one per guest in a minute.
+/// Open invitations: some a minute, or some that wait for an hour.
 pub const INVITES_MAX: usize = 16;
 /// Of these, made with one token.
 pub const INVITES_PER_TOKEN_MAX: usize = 12;

@@ -9,6 +9,7 @@ use crate::job::Job;
 use invivo_config::{Time, Value};
 use invivo_grpc::v1::{Guest, GuestsRequest, InviteReply, InviteRequest, RevokeRequest};
 use invivo_report::units::duration;
+use serde::Serialize;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Options of `invivo invite`.
@@ -73,28 +74,45 @@ async fn invite(args: &Args) -> anyhow::Result<Outcome> {
     };
     let reply = patiently(&job, async || client.clone().invite(request.clone()).await).await?;
     if args.target.json {
-        print_json(&reply)?;
+        let join = line_of(&job, &reply);
+        print_json(&Invited {
+            reply: &reply,
+            join,
+        })?;
     } else {
         print(&told(&job, name, &reply))?;
     }
     Ok(Outcome::Done)
 }
 
+#[derive(Serialize)]
+struct Invited<'a> {
+    #[serde(flatten)]
+    reply: &'a InviteReply,
+    /// For `invivo join`, where the job listens on TCP.
+    join: Option<String>,
+}
+
+/// What `invivo join` takes.
+fn line_of(job: &Job, reply: &InviteReply) -> Option<String> {
+    let invitation = Invitation {
+        url: job.url.clone()?,
+        job: job.job.clone(),
+        secret: reply.secret.clone(),
+        authority: job.authority.clone()?,
+    };
+    Some(invitation.to_string())
+}
+
 /// What to hand on, and what that is.
 fn told(job: &Job, scope: &str, reply: &InviteReply) -> String {
     let (valid, guest) = (duration(reply.valid_ns), reply.guest);
     let back = format!("invivo invite --revoke {guest} takes it back");
-    match (&job.url, &job.authority) {
-        (Some(url), Some(authority)) => {
-            let line = Invitation {
-                url: url.clone(),
-                job: job.job.clone(),
-                secret: reply.secret.clone(),
-                authority: authority.clone(),
-            };
+    match line_of(job, reply) {
+        Some(line) => {
             format!("invivo join '{line}'\ngood once, within {valid}, for {scope}; {back}\n")
         }
-        _ => format!(
+        None => format!(
             "{}\ngood once, within {valid}, for {scope}, for your own user on this host only (see \
              invivo run --listen): the gRPC call Redeem gives a token for it; {back}\n",
             reply.secret

@@ -15,7 +15,7 @@ use tonic::Status;
 const CALLS_MAX: u64 = 100_000;
 /// Calls of which an interval that lies back is taken: the most that the gateway gives.
 const BEHIND_MAX: u64 = 2_000_000;
-/// Calls after the time of a request are its own time's: their records were on their way.
+/// Between the question when the observed time began and the one for the calls.
 const SLACK_NS: u64 = 1_000_000_000;
 /// The longest interval of the gateway.
 const LENGTH_MAX_NS: u64 = 24 * 60 * 60 * 1_000_000_000;
@@ -115,9 +115,10 @@ struct Gathered {
     pages: TimelinePages,
     part: Part,
     begin_ns: u64,
-    /// The calls of the location whose pieces come, and how many older ones were left out.
-    calls: VecDeque<v1::CallRecord>,
-    left_out: u64,
+    /// What the last page says of all, without its locations.
+    about: v1::TimelinePage,
+    /// The location that has come in part: its pieces joined, but for the calls, and these.
+    open: Option<(v1::LocationPiece, VecDeque<v1::CallRecord>)>,
 }
 
 impl Gathered {
@@ -126,8 +127,8 @@ impl Gathered {
             pages: TimelinePages::default(),
             part,
             begin_ns,
-            calls: VecDeque::new(),
-            left_out: 0,
+            about: v1::TimelinePage::default(),
+            open: None,
         }
     }
 
@@ -144,38 +145,76 @@ impl Gathered {
 
     fn add(&mut self, mut page: v1::TimelinePage) {
         let pieces = mem::take(&mut page.pieces);
-        let (from_ns, to_ns) = self.interval(&page);
-        (page.from_ns, page.to_ns) = (from_ns, to_ns);
-        // As the gateway does: each location has an equal part, its newest.
-        let calls_max = (CALLS_MAX / u64::from(page.ranks.max(1))).max(1) as usize;
-        for mut piece in pieces {
-            let rank = piece.location.unwrap_or_default().rank;
-            if rank < self.part.first_rank || self.part.last_rank.is_some_and(|last| rank > last) {
-                continue;
+        (page.from_ns, page.to_ns) = self.interval(&page);
+        self.about = page;
+        self.pages.add(&self.about);
+        for piece in pieces {
+            if self.is_wanted(&piece) {
+                self.piece(piece);
             }
-            let begin = |call: &v1::CallRecord| call.end_ns.saturating_sub(call.duration_ns);
-            let calls = mem::take(&mut piece.calls);
-            let wanted = calls.into_iter().filter(|call| {
-                call.end_ns >= from_ns && (self.part.last_ns > 0 || begin(call) <= to_ns)
-            });
-            for call in wanted {
-                if self.calls.len() == calls_max {
-                    self.calls.pop_front();
-                    self.left_out += 1;
-                }
-                self.calls.push_back(call);
-            }
-            let is_last = piece.complete;
-            if is_last {
-                piece.calls = mem::take(&mut self.calls).into();
-                piece.left_out += mem::take(&mut self.left_out);
-            }
-            page.pieces.push(piece);
         }
-        self.pages.add(&page);
     }
 
-    fn text(&self) -> Result<String, Status> {
+    fn is_wanted(&self, piece: &v1::LocationPiece) -> bool {
+        let rank = piece.location.unwrap_or_default().rank;
+        rank >= self.part.first_rank && self.part.last_rank.is_none_or(|last| rank <= last)
+    }
+
+    /// As the gateway does: each rank that is wanted has an equal part, its newest.
+    fn calls_max(&self) -> usize {
+        let end = self
+            .part
+            .last_rank
+            .map_or(u32::MAX, |last| last.saturating_add(1));
+        let ranks = end
+            .min(self.about.ranks)
+            .saturating_sub(self.part.first_rank);
+        (CALLS_MAX / u64::from(ranks.max(1))).max(1) as usize
+    }
+
+    fn piece(&mut self, mut piece: v1::LocationPiece) {
+        // A tool process that is gone leaves its last location in part.
+        if self
+            .open
+            .as_ref()
+            .is_some_and(|(open, _)| open.location != piece.location)
+        {
+            self.close();
+        }
+        let (open, mut kept) = self.open.take().unwrap_or_default();
+        // Each piece names the peers and communicators of its own calls.
+        piece.comms.splice(0..0, open.comms);
+        piece.peers.splice(0..0, open.peers);
+        piece.left_out = piece.left_out.max(open.left_out);
+        let (from_ns, to_ns) = (self.about.from_ns, self.about.to_ns);
+        let begin = |call: &v1::CallRecord| call.end_ns.saturating_sub(call.duration_ns);
+        let calls = mem::take(&mut piece.calls).into_iter();
+        kept.extend(calls.filter(|call| {
+            call.end_ns >= from_ns && (self.part.last_ns > 0 || begin(call) <= to_ns)
+        }));
+        let more = kept.len().saturating_sub(self.calls_max());
+        kept.drain(..more);
+        piece.left_out += more as u64;
+        let is_complete = piece.complete;
+        self.open = Some((piece, kept));
+        if is_complete {
+            self.close();
+        }
+    }
+
+    /// No more comes of the location that is open.
+    fn close(&mut self) {
+        if let Some((mut piece, calls)) = self.open.take() {
+            piece.calls = calls.into();
+            self.pages.add(&v1::TimelinePage {
+                pieces: vec![piece],
+                ..self.about.clone()
+            });
+        }
+    }
+
+    fn text(mut self) -> Result<String, Status> {
+        self.close();
         let of = &self.pages.observation;
         let mut names = Places::default();
         let locations = of.tracks.iter();
@@ -378,5 +417,53 @@ mod tests {
             Some(most as usize)
         );
         assert_eq!(one["begin_ns"][0], 3);
+    }
+
+    /// What is left of a location goes to no other one; peers of all pieces are known.
+    #[test]
+    fn a_location_that_came_in_part_stands_by_itself() {
+        let part = Part {
+            last_ns: 1_000,
+            ..Part::default()
+        };
+        let sent = |peer, at| v1::CallRecord {
+            facts: Some(v1::CallFacts {
+                kind: "send".into(),
+                comm: Some(0),
+                peer,
+                ..v1::CallFacts::default()
+            }),
+            ..record("MPI_Send", at, at)
+        };
+        let with_peer = |mut page: v1::TimelinePage, peer| {
+            page.pieces[0].peers = vec![v1::PeerRank {
+                comm: 0,
+                peer,
+                rank: 7 + peer as u32,
+            }];
+            page
+        };
+        let pages = vec![
+            with_peer(page(0, vec![sent(0, 1_100)], false), 0),
+            with_peer(page(0, vec![sent(1, 1_200)], false), 1),
+            page(1, vec![record("MPI_Wait", 1_300, 1_400)], true),
+        ];
+        let answer = seen(part, pages);
+        let [first, second] = [0, 1].map(|at| &answer["locations"][at]);
+        assert_eq!(first["begin_ns"], json!([100, 200]));
+        assert_eq!(first["peer"], json!([7, 8]));
+        assert_eq!(second["begin_ns"], json!([300]));
+    }
+
+    #[test]
+    fn ranks_that_are_not_wanted_take_no_room() {
+        let part = Part {
+            last_ns: 1_000,
+            last_rank: Some(0),
+            ..Part::default()
+        };
+        let calls = (0..CALLS_MAX + 3).map(|at| record("MPI_Send", 1_000 + at, 1_000 + at));
+        let one = seen(part, vec![page(0, calls.collect(), true)]);
+        assert_eq!(one["locations"][0]["left_out"], 3);
     }
 }
