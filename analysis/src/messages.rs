@@ -30,6 +30,7 @@ mod matcher;
 mod outbox;
 mod posted;
 mod refused;
+mod travel;
 mod unresolved;
 mod waiting;
 
@@ -46,10 +47,9 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use calls::LastCall;
 use counters::{Counters, UnmatchedReason};
-use invivo_proto::control::VERSION;
-use invivo_proto::control::peer::{Clipping, ENDPOINTS_MAX, Endpoints};
+use invivo_proto::control::peer::Clipping;
 use invivo_proto::control::results;
-use invivo_proto::ids::{CommLocal, Rank, RegionId, WorldRank};
+use invivo_proto::ids::{CommLocal, Rank, RegionId};
 use invivo_proto::rank_set::RankSet;
 use invivo_proto::record::{Call, Facts, Part, RecordKind};
 use matcher::Matcher;
@@ -90,6 +90,8 @@ pub struct Messages {
     /// Ranks that the job has.
     job_ranks: u32,
     clock_error_ns: u64,
+    /// How far times of this place may be off from those of another one with the same clock.
+    reading_error_ns: u64,
     /// Receives that may be matched now; empty between two calls.
     ready: Vec<(Pattern, Endpoint)>,
 }
@@ -119,6 +121,7 @@ impl Messages {
             counters: Counters::default(),
             job_ranks,
             clock_error_ns: 0,
+            reading_error_ns: 0,
             ready: Vec::new(),
         }
     }
@@ -297,48 +300,6 @@ impl Messages {
             .map_or(0, |at| self.ranks[at].lost_ns);
         self.matcher
             .meet(channel, side, endpoint, lost_ns, &mut self.counters);
-    }
-
-    /// Messages to other places, in order. `credit` is asked before each whether that place takes
-    /// one more.
-    pub fn take_batches(
-        &mut self,
-        from: WorldRank,
-        credit: impl FnMut(u32) -> bool,
-    ) -> Vec<(u32, Endpoints)> {
-        let error_ns = self.clock_error_ns;
-        let batches = self.outbox.take(credit).into_iter();
-        batches
-            .map(|(place, sends)| (place, Endpoints::new(from, error_ns, sends)))
-            .collect()
-    }
-
-    /// Takes in what another place hands over.
-    ///
-    /// # Errors
-    /// What of it was not used.
-    pub fn arrive(&mut self, endpoints: &Endpoints) -> Result<(), Refused> {
-        if endpoints.version != VERSION {
-            return Err(Refused::Version(endpoints.version));
-        }
-        if endpoints.sends.len() > ENDPOINTS_MAX {
-            return Err(Refused::Long(endpoints.sends.len()));
-        }
-        let error_ns = short(endpoints.clock_error_ns);
-        let mut foreign = 0;
-        for send in &endpoints.sends {
-            if self.numbers.index(send.destination).is_some() {
-                let (channel, endpoint) = outbox::open(send, error_ns);
-                self.meet(channel, Side::Send, endpoint);
-            } else {
-                foreign += 1;
-            }
-        }
-        if foreign == 0 {
-            Ok(())
-        } else {
-            Err(Refused::Foreign(foreign))
-        }
     }
 
     /// Records of a rank were lost before `at_ns` (job time).

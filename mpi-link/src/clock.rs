@@ -39,8 +39,8 @@ pub struct Reading {
 pub struct NodeClock {
     first: Reading,
     last: Reading,
-    /// Ticks and nanoseconds of readings before the last, oldest first.
-    past: Vec<(u64, u64)>,
+    /// Readings before the last, oldest first.
+    past: Vec<Reading>,
     /// Nanoseconds per tick, and ticks per nanosecond, times 2^SHIFT.
     ns_per_tick: u128,
     ticks_per_ns: u128,
@@ -151,9 +151,9 @@ impl NodeClock {
         if reading.ticks > self.last.ticks && reading.ns > self.last.ns {
             let mut past = std::mem::take(&mut self.past);
             if past.len() == READINGS_MAX {
-                past.remove(least_missed(past.len(), |index| past[index].1));
+                past.remove(least_missed(past.len(), |index| past[index].ns));
             }
-            past.push((self.last.ticks, self.last.ns));
+            past.push(self.last);
             *self = NodeClock {
                 past,
                 ..NodeClock::from_readings(self.first, reading)
@@ -169,10 +169,10 @@ impl NodeClock {
     /// The readings around a point before the last one, of which `before` says whether a reading
     /// lies before it.
     fn around(&self, before: impl Fn(u64, u64) -> bool) -> Option<[(u64, u64); 2]> {
-        let next = self.past.partition_point(|&(ticks, ns)| before(ticks, ns));
-        let last = (self.last.ticks, self.last.ns);
-        let first = *self.past.get(next.checked_sub(1)?)?;
-        Some([first, self.past.get(next).copied().unwrap_or(last)])
+        let next = self.past.partition_point(|one| before(one.ticks, one.ns));
+        let first = self.past.get(next.checked_sub(1)?)?;
+        let next = self.past.get(next).unwrap_or(&self.last);
+        Some([first, next].map(|one| (one.ticks, one.ns)))
     }
 
     /// A point in ticks of `CLOCK_MONOTONIC`, the inverse of [`NodeClock::at_ns`].
@@ -187,11 +187,9 @@ impl NodeClock {
         match self.around(|_, at_ns| at_ns <= ns) {
             Some([from, to]) => between((from.1, from.0), (to.1, to.0), ns),
             None => {
-                let &(ticks, at_ns) = self
-                    .past
-                    .first()
-                    .unwrap_or(&(self.last.ticks, self.last.ns));
-                ticks.saturating_sub(self.duration_ticks(at_ns.saturating_sub(ns)))
+                let oldest = self.past.first().unwrap_or(&self.last);
+                let before_ns = oldest.ns.saturating_sub(ns);
+                oldest.ticks.saturating_sub(self.duration_ticks(before_ns))
             }
         }
     }
@@ -218,11 +216,9 @@ impl NodeClock {
         match self.around(|at_ticks, _| at_ticks <= ticks) {
             Some([from, to]) => between(from, to, ticks),
             None => {
-                let &(at_ticks, ns) = self
-                    .past
-                    .first()
-                    .unwrap_or(&(self.last.ticks, self.last.ns));
-                ns.saturating_sub(self.duration_ns(at_ticks.saturating_sub(ticks)))
+                let oldest = self.past.first().unwrap_or(&self.last);
+                let before = oldest.ticks.saturating_sub(ticks);
+                oldest.ns.saturating_sub(self.duration_ns(before))
             }
         }
     }
@@ -230,6 +226,22 @@ impl NodeClock {
     /// How far [`NodeClock::at_ns`] may be off at the reading taken last.
     pub fn error_ns(&self) -> u64 {
         self.duration_ns(self.first.width_ticks.max(self.last.width_ticks))
+    }
+
+    /// How far a time from `ns` on may be off, for who reads the clocks as closely as
+    /// [`read_closely`] does: another process of the node has readings of its own, so that the two
+    /// may tell times that differ by as much as both are off.
+    pub fn error_since_ns(&self, ns: u64) -> u64 {
+        let before = self.past.partition_point(|one| one.ns <= ns);
+        let since = &self.past[before.saturating_sub(1)..];
+        let widths = since.iter().chain([&self.first, &self.last]);
+        let widest = widths.map(|one| one.width_ticks).max().unwrap_or(0);
+        let close = match clock::kind() {
+            ClockKind::Tsc => CLOSE_TICKS,
+            ClockKind::Monotonic => 0,
+        };
+        // A clock is read somewhere between the two readings of the other one.
+        self.duration_ns(widest.max(close)).div_ceil(2)
     }
 }
 
@@ -298,6 +310,24 @@ mod tests {
             let ticks = clock.at_ticks(one.ns);
             prop_assert!(ticks.abs_diff(one.ticks) <= 2 * slack_ns + 2, "{} {}", ticks, one.ticks);
         }
+    }
+
+    /// One reading of a process that was descheduled in between makes what is told of that time
+    /// uncertain, and of no later one.
+    #[test]
+    fn a_wide_reading_is_an_error_of_its_time() {
+        let at = |seconds: u64, width_ticks| Reading {
+            ticks: seconds * 1_000_000_000,
+            ns: seconds * 1_000_000_000,
+            width_ticks,
+        };
+        let mut clock = NodeClock::from_readings(at(1, 10), at(2, 10));
+        for (seconds, width_ticks) in [(3, 50_001), (4, 10), (5, 10), (6, 10)] {
+            clock.refine(at(seconds, width_ticks));
+        }
+        let error_ns = |seconds: u64| clock.error_since_ns(seconds * 1_000_000_000 + 1);
+        assert_eq!([1, 2, 3].map(error_ns), [25_001; 3]);
+        assert!(error_ns(4) <= CLOSE_TICKS && error_ns(4) == error_ns(6));
     }
 
     #[test]

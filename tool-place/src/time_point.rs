@@ -63,6 +63,17 @@ impl<'a> TimePoint<'a> {
         self.job.error_since_ns(own_ns, self.now.ns)
     }
 
+    /// How far job times of now may be off from those of another process of this node, in ns: each
+    /// reads the node's clocks by itself.
+    pub fn reading_error_ns(&self) -> u64 {
+        self.node.error_since_ns(self.now.ns)
+    }
+
+    /// The same of times since `job_ns`.
+    pub fn reading_error_since_ns(&self, job_ns: u64) -> u64 {
+        self.node.error_since_ns(self.job.from_job(job_ns))
+    }
+
     /// Another point in ticks, in job time. The past is told by what was measured around then:
     /// since then the clocks may have run apart.
     pub fn job_of_ticks(&self, ticks: u64) -> u64 {

@@ -141,6 +141,7 @@ impl Traffic {
         }
         self.anchor = (moment.ticks(), moment.job_ns());
         self.set_clock_error(moment.error_ns());
+        self.messages.set_reading_error(moment.reading_error_ns());
     }
 
     /// How far job time may be off, where that was measured elsewhere.

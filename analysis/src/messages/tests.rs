@@ -12,7 +12,10 @@ use crate::moments;
 use crate::moments::tests::nearly_equal;
 use crate::testing::{RANKS, all_groups, definitions};
 use alloc::collections::{BTreeMap, VecDeque};
+use invivo_proto::control::VERSION;
+use invivo_proto::control::peer::{ENDPOINTS_MAX, Endpoints};
 use invivo_proto::control::results::{Messages as Sums, Traffic};
+use invivo_proto::ids::WorldRank;
 use job::{Job, Record, Span};
 use proptest::prelude::*;
 

@@ -212,6 +212,12 @@ impl View {
             }
         }
 
+        let oldest_ns = oldest_ns.min(moment.job_ns());
+        let mut error_ns = moment.error_since_ns(oldest_ns);
+        // What other places save is compared with it.
+        if local.layout.places() > 1 {
+            error_ns = error_ns.saturating_add(moment.reading_error_since_ns(oldest_ns));
+        }
         let view = View {
             save,
             asked_ns: now.ns,
@@ -224,7 +230,7 @@ impl View {
             pages: 0,
             last: None,
             host: host(),
-            clock_error_ns: moment.error_since_ns(oldest_ns.min(moment.job_ns())),
+            clock_error_ns: error_ns,
         };
         (view, saved)
     }
