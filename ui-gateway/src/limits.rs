@@ -48,6 +48,9 @@ pub const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
 /// File descriptors kept for everything but connections: some twenty are in use (log, audit log,
 /// link, listeners, the runtime's own), the rest is room for what libraries open for a moment.
 pub const DESCRIPTORS_RESERVE: usize = 48;
+/// Connections that were closed to make room for others, and have not closed yet: no more are
+/// accepted meanwhile. Their descriptors are of those that are kept.
+pub const CLOSING_MAX: usize = 16;
 /// The fewest descriptors for connections with which it makes sense to begin.
 pub const CONNECTIONS_MIN: usize = 2 * UNAUTHENTICATED_MIN;
 

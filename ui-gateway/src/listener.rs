@@ -22,6 +22,7 @@ use tokio_rustls::TlsAcceptor;
 pub async fn serve_unix(listener: unix::Listener, context: ConnectionContext) {
     let mut accepts = AcceptLimit::new(context.log.clone());
     loop {
+        context.admission.room().await;
         let accepted = accepts.next(|| listener.accept()).await;
         // Checked in addition to the socket's mode, which root for example passes.
         let peer = match accepted.peer_cred() {
@@ -67,6 +68,7 @@ pub async fn serve_tcp(
 ) {
     let mut accepts = AcceptLimit::new(context.log.clone());
     loop {
+        context.admission.room().await;
         let (stream, address) = accepts.next(|| listener.accept()).await;
         // Counted before the handshake, which is the expensive part of a flood.
         let state = admit(&context, Peer::Tcp(address));

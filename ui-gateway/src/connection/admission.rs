@@ -8,9 +8,14 @@
 use super::peer::{Peer, PeerKey, Source};
 use crate::auth::tokens::TokenId;
 use crate::limits;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+
+/// The longest wait for connections to close.
+const CLOSED_WITHIN: Duration = Duration::from_secs(1);
 
 /// How many connections may be open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +57,8 @@ impl Capacity {
 pub struct Admission {
     capacity: Capacity,
     open: Arc<Mutex<OpenConnections>>,
+    /// Told when a connection has closed that made room for another one.
+    closed: Arc<Notify>,
 }
 
 /// The open connections by a number of their own, which only counts up: the first is the oldest.
@@ -60,6 +67,8 @@ struct OpenConnections {
     last_id: u64,
     unauthenticated: BTreeMap<u64, (Source, CancellationToken)>,
     clients: BTreeMap<u64, Client>,
+    /// Made room for others, and have their descriptors still.
+    closing: BTreeSet<u64>,
 }
 
 /// A connection with a valid token.
@@ -119,6 +128,7 @@ impl Admission {
         Admission {
             capacity,
             open: Arc::default(),
+            closed: Arc::default(),
         }
     }
 
@@ -134,7 +144,10 @@ impl Admission {
         // itself.
         let is_full = open.unauthenticated.len() >= self.capacity.unauthenticated;
         let evicted = open.eviction_candidate().filter(|_| is_full);
-        if let Some((_, close)) = evicted.and_then(|id| open.unauthenticated.remove(&id)) {
+        if let Some(id) = evicted
+            && let Some((_, close)) = open.unauthenticated.remove(&id)
+        {
+            open.closing.insert(id);
             close.cancel();
         }
 
@@ -150,6 +163,23 @@ impl Admission {
             close,
         };
         (slot, is_full)
+    }
+
+    /// Waits while too many connections that made room for others have not closed yet: on a busy
+    /// machine they may come faster than they go, and each has a descriptor.
+    pub async fn room(&self) {
+        let most = limits::CLOSING_MAX;
+        let wait = async {
+            loop {
+                let closed = self.closed.notified();
+                if self.open().closing.len() < most {
+                    return;
+                }
+                closed.await;
+            }
+        };
+        // One that does not close in time must not keep everybody out.
+        let _ = tokio::time::timeout(CLOSED_WITHIN, wait).await;
     }
 
     /// Number of unauthenticated connections and of clients.
@@ -227,6 +257,9 @@ impl Drop for AdmissionSlot {
         let mut open = self.admission.open();
         open.unauthenticated.remove(&self.id);
         open.clients.remove(&self.id);
+        if open.closing.remove(&self.id) {
+            self.admission.closed.notify_waiters();
+        }
     }
 }
 
@@ -277,6 +310,29 @@ mod tests {
         );
         drop((first, second, third, client));
         assert_eq!(admission.counts(), (0, 0), "every slot is given back");
+    }
+
+    #[tokio::test]
+    async fn nobody_is_let_in_while_many_are_closing() {
+        let admission = Admission::new(CAPACITY);
+        let all = CAPACITY.unauthenticated + limits::CLOSING_MAX;
+        let mut slots: Vec<AdmissionSlot> =
+            (0..all - 1).map(|_| admission.accept(&USER).0).collect();
+        let soon = Duration::from_millis(50);
+        let has_room = async || tokio::time::timeout(soon, admission.room()).await.is_ok();
+        assert!(has_room().await);
+        slots.push(admission.accept(&USER).0);
+        assert!(!has_room().await, "sixteen have their descriptors");
+        // One of those that stay does not count, one that was closed does.
+        drop(slots.pop());
+        assert!(!has_room().await);
+        drop(slots.remove(0));
+        assert!(has_room().await);
+        // Who does not close keeps nobody out for ever.
+        slots.push(admission.accept(&USER).0);
+        slots.push(admission.accept(&USER).0);
+        assert!(!has_room().await);
+        admission.room().await;
     }
 
     #[test]
