@@ -56,6 +56,9 @@ pub struct RootArgs {
     /// What buffers keep when not everything fits, such as `duration:1ms`.
     #[arg(long, default_value_t, value_parser = Strategy::parse)]
     strategy: Strategy,
+    /// Samples a second of each rank from the start; 0 takes none.
+    #[arg(long, default_value_t = 0)]
+    sampling: u32,
     /// The analyses that are on from the start, such as `functions,sites`.
     #[arg(long, default_value_t)]
     analyses: AnalysisSet,
@@ -122,6 +125,7 @@ fn root_server(layout: &Layout, position: Position, args: RootArgs, library: Str
         hold_lease_ns: args.hold_ns,
         recording: args.recording == Recording::On,
         strategy: args.strategy,
+        sampling: args.sampling,
     };
     let gateway = args.link.as_deref().and_then(listen);
     let watchdog = Watchdog::new(monotonic_ns(), args.watchdog_ns);

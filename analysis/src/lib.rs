@@ -26,6 +26,7 @@ pub mod merge;
 pub mod messages;
 pub mod moments;
 pub mod pauses;
+pub mod profile;
 pub mod records;
 pub mod saved;
 pub mod sites;

@@ -4,8 +4,8 @@
 //! results may be joined in any order at any depth.
 
 use crate::{
-    buffers, functions, grid, hang, matrix, messages, records, saved, sites, stacks, status,
-    switches, timeline, waits,
+    buffers, functions, grid, hang, matrix, messages, profile, records, saved, sites, stacks,
+    status, switches, timeline, waits,
 };
 use invivo_proto::control::tree::Partial;
 
@@ -61,6 +61,7 @@ pub fn merge(into: &mut Partial, from: Partial) -> Result<(), Mismatch> {
         (Partial::Sites(into), Partial::Sites(from)) => sites::merge(into, *from),
         (Partial::Saved(into), Partial::Saved(from)) => saved::merge(into, *from),
         (Partial::WaitStates(into), Partial::WaitStates(from)) => waits::merge(into, *from),
+        (Partial::Profile(into), Partial::Profile(from)) => profile::merge(into, *from),
         (into, from) => {
             return Err(Mismatch {
                 into: question(into),
@@ -88,6 +89,7 @@ fn question(of: &Partial) -> &'static str {
         Partial::Sites(_) => "where calls are made",
         Partial::Saved(_) => "what buffers hold",
         Partial::WaitStates(_) => "who waits for whom",
+        Partial::Profile(_) => "where ranks spend their time",
     }
 }
 
@@ -249,6 +251,28 @@ mod tests {
             let with_nobody = places()
                 .into_iter()
                 .chain([Partial::Stacks(Default::default())])
+                .collect();
+            prop_assert_eq!(joined, join(with_nobody, &shuffle));
+        }
+
+        #[test]
+        fn any_tree_over_profiles_gives_the_same(
+            all in prop::collection::vec(crate::profile::tests::of_rank(), 1..12),
+            shuffle in prop::collection::vec(0usize..1000, 12),
+        ) {
+            let places = || {
+                let profiles = (0..).zip(&all);
+                let profiles =
+                    profiles.map(|(rank, said)| crate::profile::tests::profile_of(rank, said));
+                profiles
+                    .map(|profile| Partial::Profile(alloc::boxed::Box::new(profile)))
+                    .collect::<Vec<_>>()
+            };
+            let joined = join(places(), &shuffle);
+            prop_assert_eq!(&joined, &join(places(), &[]));
+            let with_nobody = places()
+                .into_iter()
+                .chain([Partial::Profile(Default::default())])
                 .collect();
             prop_assert_eq!(joined, join(with_nobody, &shuffle));
         }

@@ -730,6 +730,48 @@ export interface StacksReply {
   without_python: StacksWithoutPython[];
 }
 
+export interface ProfileReply {
+  coverage: Coverage | null;
+  nodes: ProfileNode[];
+  ranks: number;
+  sampled_ranks: number;
+  without: ProfileWithout[];
+  samples: number;
+  samples_lost: number;
+  cpu_ns: number;
+  elapsed_ns: number;
+  sampler_cpu_ns: number;
+  frequency_min: number;
+  frequency_max: number;
+  ranks_without_kernel: number;
+  samples_unnamed: number;
+  left_out_ns: number;
+}
+
+export interface ProfileNode {
+  depth: number;
+  kind: string;
+  function: string;
+  module: string;
+  ns: number;
+  own_ns: number;
+  most_rank: number;
+  most_ns: number;
+  lines: ProfileLine[];
+}
+
+export interface ProfileLine {
+  text: string;
+  ns: number;
+}
+
+export interface ProfileWithout {
+  reason: string;
+  ranks: number;
+  which: string;
+  paranoid: number;
+}
+
 export interface StacksNode {
   depth: number;
   kind: string;

@@ -23,6 +23,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "efficiency",
             "hang",
             "stacks",
+            "profile",
             "timeline",
             "buffers",
             "records",
@@ -36,8 +37,8 @@ const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Steer",
         &[
-            "pause", "resume", "hold", "record", "reset", "strategy", "analyses", "session",
-            "shutdown",
+            "pause", "resume", "hold", "record", "reset", "strategy", "analyses", "sampling",
+            "session", "shutdown",
         ],
     ),
     ("Access", &["invite", "join", "audit", "bridge"]),

@@ -16,6 +16,7 @@ mod help;
 mod invitation;
 pub mod job;
 mod look;
+mod profile;
 mod saved;
 mod saving;
 pub mod session;
@@ -79,6 +80,8 @@ enum Verb {
     Hang(commands::hang::Args),
     /// Show where the ranks are: their call paths, merged into one tree
     Stacks(commands::stacks::Args),
+    /// Show in which functions the ranks spend their time, by samples
+    Profile(commands::profile::Args),
     /// Show what the event buffers hold, and what they gave up
     Buffers(commands::buffers::Args),
     /// Show the calls that a rank's buffer keeps
@@ -97,6 +100,8 @@ enum Verb {
     Strategy(commands::strategy::Args),
     /// Show which analyses are on, or switch them
     Analyses(commands::analyses::Args),
+    /// Sample the ranks, to see in which functions they are, or no longer
+    Sampling(commands::sampling::Args),
     /// Let the application stand still, for a limited time
     Pause(commands::control::PauseArgs),
     /// Let a paused or held application go on
@@ -162,6 +167,7 @@ impl Cli {
             Verb::Waitstates(args) => commands::block_on(commands::waitstates::run(args)),
             Verb::Hang(args) => commands::block_on(commands::hang::run(args)),
             Verb::Stacks(args) => commands::block_on(commands::stacks::run(args)),
+            Verb::Profile(args) => commands::block_on(commands::profile::run(args)),
             Verb::Buffers(args) => commands::block_on(commands::buffers::run(args)),
             Verb::Records(args) => commands::block_on(commands::records::run(args)),
             Verb::Timeline(args) => commands::block_on(commands::timeline::run(args)),
@@ -171,6 +177,7 @@ impl Cli {
             Verb::Compare(args) => commands::finish(commands::compare::run(&args)),
             Verb::Strategy(args) => commands::block_on(commands::strategy::run(args)),
             Verb::Analyses(args) => commands::block_on(commands::analyses::run(args)),
+            Verb::Sampling(args) => commands::block_on(commands::sampling::run(args)),
             Verb::Pause(args) => commands::block_on(commands::control::pause(args)),
             Verb::Resume(args) => commands::block_on(commands::control::resume(args)),
             Verb::Hold(args) => commands::block_on(commands::control::hold(args)),

@@ -23,6 +23,8 @@ pub fn sentence(order: Order, reply: &CommandReply) -> String {
         Order::Strategy { .. } => "changed the buffers of",
         Order::Analyses { on: true, .. } => "switched analyses on for",
         Order::Analyses { on: false, .. } => "switched analyses off for",
+        Order::Sampling { frequency: 0 } => "ended sampling on",
+        Order::Sampling { .. } => "switched sampling on for",
         Order::Shutdown => "ended the measurement of",
     };
     let mut sentence = command::sentence(done, reply);
@@ -34,6 +36,9 @@ pub fn sentence(order: Order, reply: &CommandReply) -> String {
     }
     if let Order::Analyses { these, .. } = order {
         sentence.push_str(&format!("; these: {these}"));
+    }
+    if let Order::Sampling { frequency: 1.. } = order {
+        sentence.push_str(&format!("; at {order}"));
     }
     sentence
 }

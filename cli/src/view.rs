@@ -8,6 +8,7 @@ pub mod efficiency;
 pub mod hang;
 pub mod heatmap;
 pub mod messages;
+pub mod profile;
 pub mod records;
 pub mod since_start;
 pub mod stacks;

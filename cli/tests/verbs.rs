@@ -182,6 +182,8 @@ async fn every_command_has_help_with_examples() {
         "matrix",
         "hang",
         "stacks",
+        "profile",
+        "sampling",
         "list",
     ] {
         let (status, out, _) = user.said(&[command, "--help"]).await;

@@ -1,7 +1,7 @@
 //! The options of a job on the command line.
 
 use crate::back_pressure::BackPressure;
-use crate::value::{Address, Bytes, Hold, Time, Value};
+use crate::value::{Address, Bytes, Hold, Sampling, Time, Value};
 use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::strategy::Strategy;
 use invivo_tbon::layout::FanIn;
@@ -48,6 +48,13 @@ pub struct Flags {
     /// [default: functions,matrix,heatmap,sites,waitstates]
     #[arg(long, value_name = "NAMES", value_parser = <AnalysisSet as Value>::parse)]
     pub analyses: Option<AnalysisSet>,
+    /// Sample every rank from the start, so many times a second of its time on a processor, as 251
+    /// or 1kHz, to see in which functions it is; `invivo sampling` switches it later [default: off;
+    /// 251 where no number is given]
+    #[arg(long, value_name = "FREQUENCY", num_args = 0..=1, require_equals = true,
+          default_missing_value = "on",
+          value_parser = <Sampling as Value>::parse)]
+    pub sampling: Option<Sampling>,
     /// Hold every rank right behind MPI_Init until `invivo resume`, for at most this time [10m
     /// where none is given]
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true,

@@ -1,7 +1,7 @@
 //! The keys of the configuration with their types, and where a value came from.
 
 use super::back_pressure::BackPressure;
-use super::value::{Address, Bytes, Hold, Time, Value};
+use super::value::{Address, Bytes, Hold, Sampling, Time, Value};
 use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::strategy::Strategy;
 use invivo_tbon::layout::FanIn;
@@ -114,6 +114,8 @@ pub const BUDGET: Key<Option<Bytes>> = Key::new("budget");
 pub const STRATEGY: Key<Strategy> = Key::new("strategy");
 /// The analyses that are on from the start.
 pub const ANALYSES: Key<AnalysisSet> = Key::new("analyses");
+/// How often ranks are sampled from the start.
+pub const SAMPLING: Key<Sampling> = Key::new("sampling");
 /// What a rank does when its records are not taken as fast as they come.
 pub const BACK_PRESSURE: Key<BackPressure> = Key::new("back-pressure");
 /// Whether ranks are held behind initialisation.
@@ -126,7 +128,7 @@ pub const LISTEN: Key<Option<Address>> = Key::new("listen");
 pub const INTERVAL: Key<Time> = Key::new("interval");
 
 /// All keys.
-pub const ALL: [&dyn AnyKey; 13] = [
+pub const ALL: [&dyn AnyKey; 14] = [
     &REPORT,
     &SAVE,
     &QUIET,
@@ -135,6 +137,7 @@ pub const ALL: [&dyn AnyKey; 13] = [
     &BUDGET,
     &STRATEGY,
     &ANALYSES,
+    &SAMPLING,
     &BACK_PRESSURE,
     &HOLD,
     &WATCHDOG,

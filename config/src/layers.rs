@@ -5,7 +5,7 @@ use super::back_pressure::BackPressure;
 use super::flags::Flags;
 use super::key::{self, AnyKey, Key, Origin, Setting};
 use super::tokens;
-use super::value::{Address, Bytes, Hold, Time, Value};
+use super::value::{Address, Bytes, Hold, Sampling, Time, Value};
 use crate::toml_file::{self, FileError, Source, plain};
 use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::strategy::Strategy;
@@ -104,6 +104,8 @@ pub struct Effective {
     pub strategy: Setting<Strategy>,
     /// The analyses that are on from the start.
     pub analyses: Setting<AnalysisSet>,
+    /// How often ranks are sampled from the start.
+    pub sampling: Setting<Sampling>,
     /// What a rank does when its records are not taken as fast as they come.
     pub back_pressure: Setting<BackPressure>,
     /// Whether ranks are held behind initialisation.
@@ -227,6 +229,7 @@ pub fn effective_of(flags: &Flags, layers: &Layers<'_>) -> Result<Effective, Con
         budget: said.pick(&key::BUDGET, flags.budget.map(Some), None),
         strategy: said.pick(&key::STRATEGY, flags.strategy, Strategy::FLIGHT_RECORDER),
         analyses: said.pick(&key::ANALYSES, flags.analyses, AnalysisSet::DEFAULT),
+        sampling: said.pick(&key::SAMPLING, flags.sampling, Sampling::OFF),
         back_pressure: said.pick(
             &key::BACK_PRESSURE,
             flags.back_pressure,
@@ -357,6 +360,7 @@ impl Effective {
             row(&key::BUDGET, &self.budget),
             row(&key::STRATEGY, &self.strategy),
             row(&key::ANALYSES, &self.analyses),
+            row(&key::SAMPLING, &self.sampling),
             row(&key::BACK_PRESSURE, &self.back_pressure),
             row(&key::HOLD, &self.hold),
             row(&key::WATCHDOG, &self.watchdog),

@@ -27,7 +27,7 @@ pub use flags::Flags;
 pub use key::{Origin, Setting};
 pub use layers::{Budget, ConfigError, Effective, File, Layers, effective_of};
 pub use tokens::{Names, expand};
-pub use value::{Address, Bytes, Hold, Time, Value};
+pub use value::{Address, Bytes, Hold, Sampling, Time, Value};
 
 use invivo_jobdir::whole_file;
 use std::ffi::OsString;

@@ -3,6 +3,7 @@
 use super::size;
 use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::order::LEASE_DEFAULT_NS;
+use invivo_proto::control::profile::{FREQUENCY_DEFAULT, FREQUENCY_MAX};
 use invivo_proto::control::strategy::Strategy;
 use invivo_tbon::layout::FanIn;
 use serde_json::json;
@@ -206,6 +207,59 @@ impl Value for Hold {
     }
 }
 
+/// How often a rank is sampled, in samples a second of its time on a processor; 0 is never.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sampling(pub u32);
+
+impl Sampling {
+    /// Never.
+    pub const OFF: Sampling = Sampling(0);
+    /// As often as is usual.
+    pub const ON: Sampling = Sampling(FREQUENCY_DEFAULT);
+}
+
+impl Value for Sampling {
+    fn parse(text: &str) -> Result<Sampling, String> {
+        match text {
+            "on" | "true" | "yes" => return Ok(Sampling::ON),
+            "off" | "false" | "no" | "" => return Ok(Sampling::OFF),
+            _ => {}
+        }
+        let lower = text.to_ascii_lowercase();
+        let (number, factor) = match lower.strip_suffix("khz").or(lower.strip_suffix('k')) {
+            Some(number) => (number, 1000.0),
+            None => (lower.strip_suffix("hz").unwrap_or(&lower), 1.0),
+        };
+        let number = number.trim();
+        let is_plain = number
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.');
+        let hertz: Option<f64> = number.parse().ok().filter(|_| is_plain);
+        let hertz = hertz.map(|number: f64| number * factor);
+        let most = f64::from(FREQUENCY_MAX);
+        match hertz {
+            Some(hertz) if hertz.fract() == 0.0 && (0.0..=most).contains(&hertz) => {
+                Ok(Sampling(hertz as u32))
+            }
+            _ => Err(format!(
+                "{text:?} is no frequency; give samples a second, {FREQUENCY_MAX} at most, as \
+                 {FREQUENCY_DEFAULT} or 1kHz, or on or off"
+            )),
+        }
+    }
+
+    fn text(&self) -> String {
+        match self.0 {
+            0 => "off".to_owned(),
+            hertz => format!("{hertz}Hz"),
+        }
+    }
+
+    fn json(&self) -> serde_json::Value {
+        json!(self.0)
+    }
+}
+
 /// An address to listen on, as `HOST:PORT`: port 0 takes a free one. The gateway looks closer at
 /// it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -301,6 +355,9 @@ mod tests {
         assert_eq!(round::<Time>("90s"), "1m30s");
         assert_eq!(round::<Hold>("true"), "10m");
         assert_eq!(round::<Hold>("off"), "false");
+        assert_eq!(round::<Sampling>("1kHz"), "1000Hz");
+        assert_eq!(round::<Sampling>("on"), "251Hz");
+        assert_eq!(round::<Sampling>("0"), "off");
         assert_eq!(round::<Option<PathBuf>>("a b.json"), "a b.json");
         assert_eq!(round::<Option<PathBuf>>(""), "");
         assert_eq!(round::<Address>("[::1]:80"), "[::1]:80");
@@ -333,6 +390,9 @@ mod tests {
             Bytes::parse("1.5G").expect_err("no size"),
             AnalysisSet::parse("functons").expect_err("no analysis"),
             Hold::parse("maybe").expect_err("neither"),
+            Sampling::parse("10001").expect_err("too often"),
+            Sampling::parse("often").expect_err("no number"),
+            Sampling::parse("0.5").expect_err("no whole number"),
         ];
         for error in errors {
             assert!(

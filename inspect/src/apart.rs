@@ -5,28 +5,23 @@
 //! they are read. None of that can be told before, and a thread cannot be ended; a process can. The
 //! supervisor, with which its rank would end, only waits, and not for long.
 //!
-//! The child is a fork: what it is to read lies in its memory, and its answer comes back over a
-//! socket. It has no other descriptors of ours, dies with us, and has little memory of its own.
-//! Unsafe code is needed for the fork and for closing what the child must not keep.
+//! What the child ([`crate::child`]) is to read lies in its memory, and its answer comes back over
+//! a socket.
 
-use crate::panic_guard::guarded;
+use crate::child::Child;
 use invivo_proto::control::MESSAGE_BYTES_MAX;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions};
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// Bytes that a child may allocate beside what it was born with: tables of debug information of
-/// large programs. Files that are mapped do not count.
-const ALLOCATED_BYTES_MAX: u64 = 1 << 30;
 /// After a time without questions a child that waits for them ends.
 const IDLE_MAX: Duration = Duration::from_secs(2);
 
 /// A process that reads for us. Dropped, it is killed.
 pub struct Apart {
-    pid: Pid,
+    _child: Child,
     socket: UnixStream,
 }
 
@@ -77,23 +72,11 @@ impl Apart {
         let (ours, theirs) = UnixStream::pair().ok()?;
         let mut keep: Vec<RawFd> = keep.iter().map(AsRawFd::as_raw_fd).collect();
         keep.push(theirs.as_raw_fd());
-        keep.sort_unstable();
-        let parent = rustix::process::getpid();
-        // SAFETY: the supervisor has no other thread here, so that no lock stays taken in the
-        // child.
-        match unsafe { nix::unistd::fork() }.ok()? {
-            nix::unistd::ForkResult::Parent { child } => Some(Apart {
-                pid: Pid::from_raw(child.as_raw())?,
-                socket: ours,
-            }),
-            nix::unistd::ForkResult::Child => {
-                if confine(parent, &keep).is_some() {
-                    guarded(|| run(theirs));
-                }
-                // SAFETY: ends the process without running anything that was its parent's to run.
-                unsafe { libc::_exit(0) }
-            }
-        }
+        let child = Child::start(keep, || run(theirs))?;
+        Some(Apart {
+            _child: child,
+            socket: ours,
+        })
     }
 
     fn answer(&mut self, until: Instant) -> Option<Vec<u8>> {
@@ -125,55 +108,6 @@ impl Apart {
     }
 }
 
-impl Drop for Apart {
-    fn drop(&mut self) {
-        // Nobody else waits for it, so that its number is still its own.
-        let _ = rustix::process::kill_process(self.pid, Signal::KILL);
-        let wait = || rustix::process::waitid(WaitId::Pid(self.pid), WaitIdOptions::EXITED);
-        while matches!(wait(), Err(rustix::io::Errno::INTR)) {}
-    }
-}
-
-/// Takes from a fresh child what it must not have.
-fn confine(parent: Pid, keep: &[RawFd]) -> Option<()> {
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).ok()?;
-    // The parent may have ended before the call above: then no death signal comes.
-    if rustix::process::getppid() != Some(parent) {
-        return None;
-    }
-    let no_more_than = |bytes| Rlimit {
-        current: Some(bytes),
-        maximum: Some(bytes),
-    };
-    rustix::process::setrlimit(Resource::Core, no_more_than(0)).ok()?;
-    rustix::process::setrlimit(Resource::Data, no_more_than(ALLOCATED_BYTES_MAX)).ok()?;
-    // Where memory is short, it is what can be spared first.
-    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
-
-    // Nothing that goes wrong here is to be read among the application's output.
-    let nothing = std::fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open("/dev/null")
-        .ok()?;
-    for standard in 0..=2 {
-        // SAFETY: both are numbers; the child's standard descriptors are its own.
-        unsafe { libc::dup2(nothing.as_raw_fd(), standard) };
-    }
-    drop(nothing);
-    // The launcher's connections and our own sockets: their ends are to be seen when we end.
-    let mut first = 3;
-    for kept in keep.iter().map(|fd| fd.cast_unsigned()).chain([u32::MAX]) {
-        if kept > first {
-            // SAFETY: closes numbers that nobody uses: the child only ever uses those in `keep`,
-            // and leaves without dropping anything.
-            unsafe { libc::syscall(libc::SYS_close_range, first, kept - 1, 0) };
-        }
-        first = kept.saturating_add(1);
-    }
-    Some(())
-}
-
 /// Bytes before a message: its length.
 const LENGTH_BYTES: usize = 4;
 
@@ -199,6 +133,8 @@ fn receive(socket: &mut UnixStream) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::child::ALLOCATED_BYTES_MAX;
+    use rustix::process::Pid;
 
     const SOON: Duration = Duration::from_millis(200);
     const LONG: Duration = Duration::from_secs(30);
@@ -216,7 +152,7 @@ mod tests {
         for question in [&b"one"[..], b"two", b""] {
             assert_eq!(child.ask(question, LONG), Some([question, b"!"].concat()));
         }
-        let pid = child.pid;
+        let pid = child._child.pid();
         assert!(is_alive(pid) && !child.has_ended());
         drop(child);
         assert!(!is_alive(pid), "killed and waited for");

@@ -4,7 +4,7 @@ use crate::mapped::MappedFile;
 use crate::memory::ProcessMemory;
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{FrameAddress, Unwinder};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Registers that say where a thread is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ const NOWHERE: u64 = 1;
 
 /// Longest instruction of a call: `call` of an address in memory with an index and a wide offset.
 const CALL_BYTES_MAX: u64 = 7;
+/// Addresses of which the code is remembered.
+const CODE_MAX: usize = 1 << 14;
 /// The code that a signal's handler returns to, which follows no call: `mov $15, %rax; syscall`.
 const SIGNAL_RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
 /// Where the general registers are in a `ucontext`.
@@ -46,6 +48,18 @@ pub struct Frames<'a> {
     unwinder: UnwinderX86_64<Vec<u8>>,
     cache: CacheX86_64,
     met: BTreeMap<&'a str, Place<'a>>,
+    /// The code at addresses that were met. Samples go through the same ones again and again, and
+    /// reading it is most of what they cost.
+    code: HashMap<u64, Code>,
+}
+
+/// What the code at an address, and before it, tells of a path through it.
+#[derive(Clone, Copy)]
+struct Code {
+    /// The instruction before it is a call.
+    follows_call: bool,
+    /// The handler of a signal returns to it.
+    is_signals_return: bool,
 }
 
 /// A frame of a path.
@@ -79,6 +93,7 @@ impl<'a> Frames<'a> {
             unwinder: UnwinderX86_64::new(),
             cache: CacheX86_64::new(),
             met: BTreeMap::new(),
+            code: HashMap::new(),
         }
     }
 
@@ -121,7 +136,7 @@ impl<'a> Frames<'a> {
                 return false;
             }
             // The unwinder cannot evaluate how glibc describes this place.
-            if self.is_signals_return(address.address()) {
+            if self.code(address.address()).is_signals_return {
                 let Some(next) = interrupted(registers.sp(), &mut read) else {
                     return false;
                 };
@@ -137,7 +152,7 @@ impl<'a> Frames<'a> {
                 Ok(None) => return true,
                 // Where nothing tells how to go on, the unwinder guesses; a wrong path is worse
                 // than a short one.
-                Ok(Some(next)) if self.is_called_from(next) => {
+                Ok(Some(next)) if self.is_returned_to(next) => {
                     match FrameAddress::from_return_address(next) {
                         Some(next) => address = next,
                         None => return false,
@@ -170,20 +185,29 @@ impl<'a> Frames<'a> {
         Some(file.path)
     }
 
-    /// Whether the instruction before this address in the process' code is a call.
-    fn is_called_from(&self, address: u64) -> bool {
-        let bytes = |from: u64, count: u64| self.memory.read(from, count as usize);
-        let is_call = address
-            .checked_sub(CALL_BYTES_MAX)
-            .and_then(|from| bytes(from, CALL_BYTES_MAX))
-            .is_some_and(|before| ends_in_call(&before));
-        is_call || self.is_signals_return(address)
+    /// Whether a function can return to this address in the process' code.
+    fn is_returned_to(&mut self, address: u64) -> bool {
+        let code = self.code(address);
+        code.follows_call || code.is_signals_return
     }
 
-    /// Whether the handler of a signal returns to this address.
-    fn is_signals_return(&self, address: u64) -> bool {
-        let code = self.memory.read(address, SIGNAL_RETURN.len());
-        code.is_some_and(|code| code == SIGNAL_RETURN)
+    fn code(&mut self, address: u64) -> Code {
+        if let Some(known) = self.code.get(&address) {
+            return *known;
+        }
+        let before = address
+            .checked_sub(CALL_BYTES_MAX)
+            .and_then(|from| self.memory.read(from, CALL_BYTES_MAX as usize));
+        let behind = self.memory.read(address, SIGNAL_RETURN.len());
+        let code = Code {
+            follows_call: before.is_some_and(|before| ends_in_call(&before)),
+            is_signals_return: behind.is_some_and(|behind| behind == SIGNAL_RETURN),
+        };
+        if self.code.len() >= CODE_MAX {
+            self.code.clear();
+        }
+        self.code.insert(address, code);
+        code
     }
 }
 

@@ -7,7 +7,8 @@
 //! python <- mapped, memory, apart          the Python functions of a path
 //! fault <- unwind, names                   the path of a thread that met a fault and waits
 //! names                                    functions and source lines of addresses
-//! apart                                    foreign files are read in a process of its own
+//! sampling <- frames, names, child         where a rank spends its time on a processor
+//! apart <- child                           foreign files are read in a process of its own
 //! panic_guard                              a fault in a reader of foreign files ends nothing
 //! ```
 //!
@@ -15,6 +16,7 @@
 
 mod apart;
 mod blocked_thread;
+mod child;
 pub mod fault;
 mod frames;
 mod mapped;
@@ -23,6 +25,7 @@ mod names;
 pub mod panic_guard;
 pub mod pending_call;
 mod python;
+pub mod sampling;
 mod site;
 #[cfg(test)]
 mod test_memory;

@@ -93,7 +93,7 @@ impl Names {
 
 /// Tables by file.
 #[derive(Default)]
-struct Tables {
+pub struct Tables {
     tables: BTreeMap<PathBuf, Option<Table>>,
 }
 
@@ -137,7 +137,9 @@ impl Tables {
         }
     }
 
-    fn functions(&mut self, path: &str, build_id: &[u8], at: u64) -> Vec<Named> {
+    /// The functions at an address of a file, the innermost first. It may take long, and must not
+    /// be trusted to come to an end.
+    pub fn functions(&mut self, path: &str, build_id: &[u8], at: u64) -> Vec<Named> {
         let table = self.table(Path::new(path));
         let Some(table) = table.filter(|table| table.build_id.starts_with(build_id)) else {
             return Vec::new();

@@ -4,6 +4,7 @@
 //! finding            what a check found, and how it looks
 //! installation       our own files, MPI's launchers
 //! machine            directories, memory, kernel
+//! sampling           whether ranks can be sampled
 //! application        the program that is to run
 //! self_test          a job of two ranks whose counts are known
 //! bounded            commands that must not hang
@@ -15,6 +16,7 @@ mod finding;
 mod installation;
 mod known_launcher;
 mod machine;
+mod sampling;
 mod self_test;
 
 use crate::job::environment::{Environment, search_path};

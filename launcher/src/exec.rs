@@ -290,6 +290,7 @@ impl Process {
             },
             numbers,
             world: self.world,
+            launcher: self.job.launcher(),
             environment,
             program,
             preload,

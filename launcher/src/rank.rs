@@ -6,5 +6,6 @@ mod inspection;
 pub mod pause;
 pub mod place_socket;
 pub mod salvager;
+mod sampling;
 pub mod shared_memory;
 pub mod supervisor;

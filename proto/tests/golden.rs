@@ -225,6 +225,7 @@ fn every_variant_from_parent_to_child_has_a_sample() {
             Verb::Shutdown => 7,
             Verb::Strategy { .. } => 17,
             Verb::Analyses { .. } => 23,
+            Verb::Sampling { .. } => 31,
         },
         Down::Query { query, .. } => match query {
             Query::Functions { .. } => 8,
@@ -241,6 +242,7 @@ fn every_variant_from_parent_to_child_has_a_sample() {
             Query::Sites { .. } => 27,
             Query::Save(_) => 28,
             Query::WaitStates { .. } => 29,
+            Query::Profile { .. } => 30,
         },
         Down::Heartbeat => 12,
         Down::Time { .. } => 13,
@@ -249,7 +251,7 @@ fn every_variant_from_parent_to_child_has_a_sample() {
         Down::Shutdown => 16,
         Down::Analyses(_) => 25,
     };
-    complete(&messages::downs(), number, 30);
+    complete(&messages::downs(), number, 32);
 }
 
 #[test]
@@ -273,6 +275,7 @@ fn every_variant_from_child_to_parent_has_a_sample() {
             Partial::Sites(_) => 19,
             Partial::Saved(_) => 20,
             Partial::WaitStates(_) => 21,
+            Partial::Profile(_) => 22,
         },
         Up::Groups(_) => 6,
         Up::WantGroups(_) => 7,
@@ -281,7 +284,7 @@ fn every_variant_from_child_to_parent_has_a_sample() {
         Up::Drained => 10,
         Up::RankFaulted(_) => 17,
     };
-    complete(&messages::ups(), number, 22);
+    complete(&messages::ups(), number, 23);
 }
 
 #[test]
@@ -301,9 +304,10 @@ fn every_variant_of_the_link_has_a_sample() {
             Order::Shutdown => 8,
             Order::Strategy { .. } => 9,
             Order::Analyses { .. } => 10,
+            Order::Sampling { .. } => 11,
         },
     };
-    complete(&messages::requests(), number, 11);
+    complete(&messages::requests(), number, 12);
     let number = |response: &Response| match &response.answer {
         Answer::Job(_) => 0,
         Answer::Functions(..) => 1,
@@ -322,8 +326,9 @@ fn every_variant_of_the_link_has_a_sample() {
         Answer::Sites(..) => 14,
         Answer::Saved(..) => 15,
         Answer::WaitStates(..) => 16,
+        Answer::Profile(..) => 17,
     };
-    complete(&messages::responses(), number, 17);
+    complete(&messages::responses(), number, 18);
     let number = |message: &link::AtEnd| match message {
         link::AtEnd::Page(_) => 0,
         link::AtEnd::Result(_) => 1,
@@ -352,8 +357,10 @@ fn every_variant_of_the_supervisors_has_a_sample() {
         FromSupervisor::Unwound { .. } => 8,
         FromSupervisor::Named { .. } => 9,
         FromSupervisor::Faulted(_) => 10,
+        FromSupervisor::Sampling { .. } => 11,
+        FromSupervisor::Profiled { .. } => 12,
     };
-    complete(&messages::from_supervisors(), number, 11);
+    complete(&messages::from_supervisors(), number, 13);
     let number = |message: &ToSupervisor| match message {
         ToSupervisor::Stop { .. } => 0,
         ToSupervisor::Continue { .. } => 1,
@@ -361,6 +368,8 @@ fn every_variant_of_the_supervisors_has_a_sample() {
         ToSupervisor::Inspect { .. } => 3,
         ToSupervisor::Unwind { .. } => 4,
         ToSupervisor::Name { .. } => 5,
+        ToSupervisor::Sample { .. } => 6,
+        ToSupervisor::Profile { .. } => 7,
     };
-    complete(&messages::to_supervisors(), number, 6);
+    complete(&messages::to_supervisors(), number, 8);
 }

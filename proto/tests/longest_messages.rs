@@ -3,7 +3,7 @@
 mod samples;
 
 use invivo_proto::control;
-use invivo_proto::control::{fault, local, sites, stacks};
+use invivo_proto::control::{fault, local, profile, sites, stacks};
 use invivo_proto::ids::{CommId, Rank, RegionId, WorldRank};
 
 /// The bound of what places tell each other is that of its longest message.
@@ -133,7 +133,26 @@ fn the_longest_messages_of_a_supervisor_fit() {
         path: vec![step; fault::STEPS_MAX],
         ..samples::stacks::fault()
     });
-    for message in [walked, named, faulted] {
+    let node = profile::Node {
+        depth: 0,
+        frame: stacks::Frame::Function {
+            module: "m".repeat(stacks::MODULE_BYTES_MAX),
+            name: "f".repeat(stacks::FUNCTION_BYTES_MAX),
+        },
+        ns: 0,
+        own_ns: 0,
+        most: (Rank(0), 0),
+        lines: (0..profile::LINES_MAX)
+            .map(|at| (format!("{at}{}", "l".repeat(stacks::LINE_BYTES_MAX - 1)), 0))
+            .collect(),
+    };
+    let profiled = local::FromSupervisor::Profiled {
+        profile: 0,
+        seen: Ok(samples::profile::sampled()),
+        nodes: vec![node; local::PROFILE_PART_MAX],
+        rest: 0,
+    };
+    for message in [walked, named, faulted, profiled] {
         let bytes = control::encode(&message).unwrap().len();
         assert!(bytes <= local::LOCAL_BYTES_MAX, "{bytes}");
     }

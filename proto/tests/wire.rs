@@ -6,8 +6,8 @@ mod samples;
 
 use fingerprint::fingerprint;
 use invivo_proto::control::{
-    analyses, buffers, fault, hang, local, meetings, peer, results, sites, stacks, strategy,
-    timeline, tree, wait_states,
+    analyses, buffers, fault, hang, local, meetings, peer, profile, results, sites, stacks,
+    strategy, timeline, tree, wait_states,
 };
 use invivo_proto::record::{MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS, RecordKind};
 use invivo_proto::{channel, control, definition, mpi, packet, record, shm, varint};
@@ -198,6 +198,11 @@ fn limits_are_the_sources() {
         ("stacks::MODULE_BYTES_MAX", stacks::MODULE_BYTES_MAX as i64),
         ("stacks::LINE_BYTES_MAX", stacks::LINE_BYTES_MAX as i64),
         ("stacks::RANGES_MAX", stacks::RANGES_MAX as i64),
+        ("profile::FREQUENCY_MAX", profile::FREQUENCY_MAX.into()),
+        ("profile::NODES_MAX", profile::NODES_MAX as i64),
+        ("profile::LINES_MAX", profile::LINES_MAX as i64),
+        ("profile::NAMED_MAX", profile::NAMED_MAX as i64),
+        ("local::PROFILE_PART_MAX", local::PROFILE_PART_MAX as i64),
         ("sites::ROWS_MAX", sites::ROWS_MAX.into()),
         ("sites::FILE_BYTES_MAX", sites::FILE_BYTES_MAX as i64),
         ("wait_states::RANKS_MAX", wait_states::RANKS_MAX.into()),
@@ -418,6 +423,7 @@ fn the_document_has_seen_the_source() {
         "control/order.rs",
         "control/peer.rs",
         "control/places.rs",
+        "control/profile.rs",
         "control/record_class.rs",
         "control/sites.rs",
         "control/saved.rs",

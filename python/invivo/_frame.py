@@ -23,6 +23,7 @@ ROWS = {
     "BuffersReply": "levels",
     "HangReply": "classes",
     "StacksReply": "nodes",
+    "ProfileReply": "nodes",
     "RecordsReply": "records",
     "GuestsReply": "guests",
 }

@@ -112,6 +112,20 @@ class Looks(Calls):
             raise Error("the job has none of these ranks", "", "see job.status()")
         return reply
 
+    def profile(self, ranks: Iterable[int] | None = None) -> answers.ProfileReply:
+        """Where the ranks spend their time on a processor, by the samples since `sampling` was
+        switched on, as one tree of call paths. `.frame()` has a row for each node.
+
+        ranks: these, as `range(4)` or `[0, 3]`, all by default; at most 8 runs of neighbours.
+        """
+        wanted = [] if ranks is None else _runs(ranks)
+        if ranks is not None and not wanted:
+            raise Error("no ranks", "", "leave `ranks` away for all of them")
+        reply = self._ask("Profile", answers.ProfileReply, ranks=wanted)
+        if wanted and reply.ranks == 0:
+            raise Error("the job has none of these ranks", "", "see job.status()")
+        return reply
+
     def watch(self, interval: float = 1.0, functions: bool = False) -> Iterator[answers.Snapshot]:
         """Snapshots of the job, until it ends or the loop is left.
 

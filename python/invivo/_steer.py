@@ -67,6 +67,11 @@ class Steers(Looks):
         """Switches analyses: "functions", "matrix", "messages", "heatmap", "sites", or "all"."""
         return self._command("SetAnalyses", "switch analyses", names=names, on=on)
 
+    def sampling(self, frequency: int = 251) -> CommandReply:
+        """Samples every rank so many times a second of its time on a processor, 10000 at most, or
+        no longer: 0. What was seen so far stays; see `profile`."""
+        return self._command("SetSampling", "switch sampling", frequency=frequency)
+
     def shutdown(self) -> CommandReply:
         """Ends the measurement for good: the report is written now, and the job runs on
         unobserved. It cannot be reached any more then."""

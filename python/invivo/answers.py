@@ -20,9 +20,9 @@ class HelloReply(Answer):
     """Version of the gateway, as in "0.1.0"."""
     capabilities: list[str]
     """What this gateway can do, in lower-case words: "status", "watch", "functions", "matrix",
-    "messages", "wait-states", "grid", "hang", "stacks", "pause", "resume", "hold", "reset",
-    "record", "record-window", "shutdown", "strategy", "analyses", "buffers", "records", "timeline",
-    "save", "audit", "invite", "revoke"."""
+    "messages", "wait-states", "grid", "hang", "stacks", "profile", "pause", "resume", "hold",
+    "reset", "record", "record-window", "shutdown", "strategy", "analyses", "buffers", "records",
+    "timeline", "save", "audit", "invite", "revoke"."""
     scope: str
     """The scope of the caller's token: "view" or "control"."""
     job: Job | None
@@ -1527,6 +1527,94 @@ class StacksReply(Answer):
     """The rank of that thread."""
     without_python: list[StacksWithoutPython]
     """Threads that run Python whose Python functions are not in the tree, and why."""
+
+
+@dataclass(frozen=True)
+class ProfileReply(Answer):
+    """Where the ranks spend their time on a processor. Each sample stands for one interval of its
+    frequency; times are sums of these."""
+
+    coverage: Coverage
+    """How complete this answer is."""
+    nodes: list[ProfileNode]
+    """The tree in preorder: each node before its callees, which are deeper by one. At most 2048
+    nodes, those with the most time."""
+    ranks: int
+    """Ranks that were requested."""
+    sampled_ranks: int
+    """Of these, ranks that are or were sampled."""
+    without: list[ProfileWithout]
+    """Why there are no samples of the others."""
+    samples: int
+    """Number of samples."""
+    samples_lost: int
+    """Samples that the kernel had no room for; they are in no node."""
+    cpu_ns: int
+    """Time on a processor that the samples stand for, in ns."""
+    elapsed_ns: int
+    """Time during which sampling was on, in ns, summed over ranks."""
+    sampler_cpu_ns: int
+    """Time on a processor that the samplers themselves took, in ns."""
+    frequency_min: int
+    """The lowest frequency of any rank, in samples a second; 0 if none is sampled."""
+    frequency_max: int
+    """The highest."""
+    ranks_without_kernel: int
+    """Ranks whose time in the kernel cannot be seen."""
+    samples_unnamed: int
+    """Samples with a function whose name is still being read: ask again."""
+    left_out_ns: int
+    """Time of nodes that are left out, in ns: it is in the nodes above them only."""
+
+
+@dataclass(frozen=True)
+class ProfileNode(Answer):
+    """A function below the same callers."""
+
+    depth: int
+    """0 has no caller."""
+    kind: str
+    """As in StacksNode."""
+    function: str
+    """As in StacksNode."""
+    module: str
+    """As in StacksNode; "[kernel]" for time in the kernel."""
+    ns: int
+    """Time here or below, in ns."""
+    own_ns: int
+    """Time here and not below, in ns."""
+    most_rank: int
+    """The rank with the most time here or below."""
+    most_ns: int
+    """Its time, in ns."""
+    lines: list[ProfileLine]
+    """Source lines in the function with the most time, at most 4."""
+
+
+@dataclass(frozen=True)
+class ProfileLine(Answer):
+    """A source line and the time in it or in calls from it."""
+
+    text: str
+    """As in StacksLine."""
+    ns: int
+    """In ns."""
+
+
+@dataclass(frozen=True)
+class ProfileWithout(Answer):
+    """Ranks of which there are no samples."""
+
+    reason: str
+    """"off", "starting" (not in MPI_Init yet), "ended" (before sampling began), "silent" (its
+    supervisor did not answer in time), "forbidden" (by the kernel), "unsupported" (by the kernel),
+    "no room" (memory, descriptors or processes), "broken" (the sampler has ended)."""
+    ranks: int
+    """Number of ranks."""
+    which: str
+    """The ranks, in the syntax of StacksNode.which."""
+    paranoid: int
+    """Of "forbidden": the value of kernel.perf_event_paranoid."""
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,25 @@ def test_a_window_holds_whole_rounds(observed, job):
     assert rounds > 0
 
 
+def test_samples_are_those_of_the_command(observed, job):
+    with pytest.raises(invivo.Error, match="10000"):
+        job.sampling(10001)
+    assert job.profile().sampled_ranks == 0
+    assert [without.reason for without in job.profile().without] == ["off"]
+    reply = job.sampling(500)
+    assert reply.done == reply.targets == RANKS
+    goes_on(observed)
+    until("samples", lambda: job.profile().samples > 100)
+    job.sampling(0)
+    told = observed.cli("profile", "--inside")[0]
+    reply = job.profile().to_dict()
+    assert reply["nodes"] == told["nodes"] and reply["samples"] == told["samples"]
+    assert "main" in [node["function"] for node in reply["nodes"]]
+    one = job.profile([1])
+    assert (one.ranks, one.sampled_ranks) == (1, 1)
+    observed.end()
+
+
 def later(ask):
     """An answer of somewhat later."""
     time.sleep(0.3)

@@ -56,6 +56,7 @@ pub(crate) fn nothing(query: Query) -> Partial {
         Query::Timeline { .. } => Partial::Timeline(Timeline::default()),
         Query::Hang { .. } => Partial::Hang(Box::default()),
         Query::Stacks { .. } => Partial::Stacks(Box::default()),
+        Query::Profile { .. } => Partial::Profile(Box::default()),
         Query::Analyses => Partial::Analyses(Box::default()),
         Query::Grid(_) => Partial::Grid(Box::default()),
         Query::Sites { rows_max } => Partial::Sites(Box::new(SiteTable {

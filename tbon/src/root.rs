@@ -394,7 +394,8 @@ impl<M: Merge> Root<M> {
             | Order::Hold { .. }
             | Order::Record { .. }
             | Order::Strategy { .. }
-            | Order::Analyses { .. } => None,
+            | Order::Analyses { .. }
+            | Order::Sampling { .. } => None,
         };
 
         refusal.map_or(Ok(()), Err)

@@ -34,6 +34,8 @@ pub enum Trouble {
     Silent,
     /// A program has switched recording off for its rank.
     OffByProgram,
+    /// A rank is not sampled that should be.
+    Sampling,
     /// The place panicked, and lost what it held.
     Panic,
 }

@@ -21,10 +21,13 @@ mod job_end;
 mod local_rank;
 mod local_ranks;
 pub mod observed;
+mod peers;
 mod pressure;
+mod profile_queries;
 mod queries;
 mod rank_counts;
 mod rest;
+mod sampling;
 mod saving;
 mod site_queries;
 mod stack_names;
@@ -54,6 +57,7 @@ use local_rank::Life;
 use local_ranks::LocalRanks;
 use queries::Queries;
 use rustix::event::PollFd;
+use sampling::Sampling;
 use std::collections::VecDeque;
 use tree_side::{FromTree, TreeSide};
 
@@ -69,6 +73,7 @@ pub struct Place {
     local: LocalRanks,
     commands: Commands,
     switches: AnalysisSwitches,
+    sampling: Sampling,
     queries: Queries,
     groups: GroupExchange,
     recycling: Recycling,
@@ -99,6 +104,7 @@ impl Place {
             local,
             commands: Commands::new(set),
             switches: AnalysisSwitches::default(),
+            sampling: Sampling::default(),
             queries: Queries::default(),
             groups: GroupExchange::default(),
             recycling: Recycling::default(),
@@ -199,53 +205,6 @@ impl Place {
         }
     }
 
-    /// Whether messages of other places are to be received now.
-    pub fn hears_peers(&mut self) -> bool {
-        self.local.feed.is_lost || self.local.feed.analyses.traffic().is_ready()
-    }
-
-    /// A message of another process that should be a place.
-    pub fn peer(&mut self, from: WorldRank, bytes: &[u8]) {
-        let used = match self.local.layout.height(from) {
-            _ if self.local.feed.is_lost => Ok(()),
-            Some(1) => self.local.feed.analyses.arrive(from, bytes),
-            _ => Err("it is no place".to_owned()),
-        };
-        if let Err(why) = used {
-            self.local.feed.notes.add(Trouble::Control, || {
-                format!("from process {from}, to this place: {why}; ignored")
-            });
-        }
-    }
-
-    /// Whether places tell each other which ranks report to them.
-    pub fn has_directory(&mut self) -> bool {
-        self.local.feed.analyses.traffic().has_directory()
-    }
-
-    /// A message of another place about which place ranks report to.
-    pub fn places(&mut self, from: WorldRank, bytes: &[u8]) {
-        if let Err(why) = self.local.feed.analyses.traffic().learn_places(from, bytes) {
-            self.local.feed.notes.add(Trouble::Control, || {
-                format!("from process {from}, about places: {why}; ignored")
-            });
-        }
-    }
-
-    /// What is to be sent to other places about that.
-    pub fn take_places(&mut self) -> Vec<(WorldRank, Vec<u8>)> {
-        self.local.feed.analyses.traffic().take_places()
-    }
-
-    /// What is to be sent to other places; `credit` says whether one takes another message.
-    pub fn take_peers(
-        &mut self,
-        now: Now,
-        credit: impl FnMut(WorldRank) -> bool,
-    ) -> Vec<(WorldRank, Vec<u8>)> {
-        self.local.feed.analyses.traffic().take(now.ns, credit)
-    }
-
     /// Takes what came on the supervisors' sockets. Whether anything had.
     pub fn poll_supervisors(&mut self, now: Now) -> bool {
         let supervisors = self.local.supervisors.as_mut();
@@ -267,6 +226,8 @@ impl Place {
         // Job time before commands: cuts and message times are derived from it.
         self.local.feed.analyses.set_time(now, self.tree.clock());
         let answers = self.switches.step(now, self.tree.clock(), &mut self.local);
+        self.answer(now, answers);
+        let answers = self.sampling.due(now);
         self.answer(now, answers);
         let answers = self.commands.tick_pauses(now, &mut self.local);
         self.answer(now, answers);
@@ -307,7 +268,9 @@ impl Place {
         self.is_ready = true;
         let answers = self.commands.lose(now, &mut self.local);
         self.answer(now, answers);
-        let answers = self.switches.refuse(&self.commands.refusal(&self.local));
+        let refusal = self.commands.refusal(&self.local);
+        let mut answers = self.switches.refuse(&refusal);
+        answers.extend(self.sampling.refuse(&refusal));
         self.answer(now, answers);
         self.local.let_go(now);
     }
@@ -387,6 +350,7 @@ impl Place {
         if self.local.salvages {
             return Vec::new();
         }
+        self.sampling.begin(job.sampling, &mut self.local);
         self.commands
             .begin(now, job, self.tree.clock(), &mut self.local)
     }
@@ -409,6 +373,10 @@ impl Place {
             Verb::Analyses { .. } => {
                 let clock = self.tree.clock();
                 self.switches.command(now, command, clock, &mut self.local)
+            }
+            Verb::Sampling { frequency } => {
+                self.sampling
+                    .command(now, command.id, frequency, &mut self.local)
             }
             Verb::Strategy { strategy } => {
                 vec![ack(buffer_keeping::keep(strategy, &mut self.local))]

@@ -229,7 +229,8 @@ impl Recording {
             | Verb::Resume
             | Verb::Hold { .. }
             | Verb::Strategy { .. }
-            | Verb::Analyses { .. } => {
+            | Verb::Analyses { .. }
+            | Verb::Sampling { .. } => {
                 return actions;
             }
         }

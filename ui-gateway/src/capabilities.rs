@@ -1,7 +1,7 @@
 //! What clients are told that this gateway can do.
 
 /// What a gateway of this version can do; commands by the names of their orders.
-pub const CAPABILITIES: [&str; 26] = [
+pub const CAPABILITIES: [&str; 28] = [
     "status",
     "watch",
     "functions",
@@ -12,6 +12,7 @@ pub const CAPABILITIES: [&str; 26] = [
     "grid",
     "hang",
     "stacks",
+    "profile",
     "pause",
     "resume",
     "hold",
@@ -21,6 +22,7 @@ pub const CAPABILITIES: [&str; 26] = [
     "shutdown",
     "strategy",
     "analyses",
+    "sampling",
     "buffers",
     "records",
     "timeline",
@@ -54,6 +56,7 @@ mod tests {
                 these: AnalysisSet::ALL,
                 on: true,
             },
+            Order::Sampling { frequency: 1 },
         ] {
             assert!(CAPABILITIES.contains(&order.name()));
         }

@@ -289,6 +289,15 @@ impl v1::invivo_server::Invivo for Service {
         self.answer_stacks(request.get_ref(), token).await
     }
 
+    async fn profile(
+        &self,
+        request: Request<v1::ProfileRequest>,
+    ) -> Result<Response<v1::ProfileReply>, Status> {
+        self.walk(&request).await?;
+        let token = caller(&request)?.token;
+        self.answer_profile(request.get_ref(), token).await
+    }
+
     async fn pause(
         &self,
         request: Request<v1::PauseRequest>,
@@ -348,6 +357,13 @@ impl v1::invivo_server::Invivo for Service {
     async fn set_analyses(
         &self,
         request: Request<v1::SetAnalysesRequest>,
+    ) -> Result<Response<v1::CommandReply>, Status> {
+        self.command(request).await
+    }
+
+    async fn set_sampling(
+        &self,
+        request: Request<v1::SetSamplingRequest>,
     ) -> Result<Response<v1::CommandReply>, Status> {
         self.command(request).await
     }

@@ -47,6 +47,7 @@ async fn hello_has_versions_capabilities_and_the_job() {
             "grid",
             "hang",
             "stacks",
+            "profile",
             "pause",
             "resume",
             "hold",
@@ -56,6 +57,7 @@ async fn hello_has_versions_capabilities_and_the_job() {
             "shutdown",
             "strategy",
             "analyses",
+            "sampling",
             "buffers",
             "records",
             "timeline",
@@ -430,4 +432,48 @@ async fn a_matrix_is_exact_or_folded_as_asked() {
         .map(|cell| cell.sent.expect("sent").bytes)
         .sum();
     assert_eq!(sent, 4 * 80);
+}
+
+#[tokio::test]
+async fn samples_have_names_reasons_and_lines_by_time() {
+    let (job, _root, _gateway) = known_job().await;
+    let mut client = job.viewer();
+    let all = v1::ProfileRequest::default();
+    let reply = client.profile(all).await.expect("samples").into_inner();
+    assert_eq!((reply.ranks, reply.sampled_ranks), (4, 3));
+    let without = &reply.without[0];
+    assert_eq!(
+        (
+            without.reason.as_str(),
+            without.which.as_str(),
+            without.paranoid
+        ),
+        ("forbidden", "3", 3)
+    );
+    assert_eq!(
+        (reply.samples, reply.samples_lost, reply.samples_unnamed),
+        (25, 1, 4)
+    );
+    assert_eq!(
+        (reply.cpu_ns, reply.elapsed_ns, reply.sampler_cpu_ns),
+        (100, 120, 2)
+    );
+    assert_eq!((reply.frequency_min, reply.frequency_max), (50, 251));
+    assert_eq!((reply.ranks_without_kernel, reply.left_out_ns), (1, 5));
+    let solve = &reply.nodes[1];
+    assert_eq!((solve.depth, solve.kind.as_str()), (1, "function"));
+    assert_eq!(
+        (solve.function.as_str(), solve.module.as_str()),
+        ("solve", "app")
+    );
+    assert_eq!(
+        (solve.ns, solve.own_ns, solve.most_rank, solve.most_ns),
+        (90, 90, 2, 45)
+    );
+    let lines: Vec<&str> = solve.lines.iter().map(|line| line.text.as_str()).collect();
+    assert_eq!(lines, ["app.c:9", "app.c:7"]);
+    let many = vec![v1::RankRange { first: 0, last: 1 }; 9];
+    let refused = client.profile(v1::ProfileRequest { ranks: many }).await;
+    let refused = refused.expect_err("too many ranges");
+    assert_eq!(refused.code(), tonic::Code::InvalidArgument);
 }

@@ -147,6 +147,7 @@ impl FinalResult {
             | Answer::Records(..)
             | Answer::Timeline(..)
             | Answer::Stacks(..)
+            | Answer::Profile(..)
             | Answer::Grid(..) => {}
             Answer::Sites(..) | Answer::Saved(..) => {}
         }

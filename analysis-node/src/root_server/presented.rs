@@ -19,6 +19,7 @@ pub fn present(partial: Partial, coverage: Coverage, around: &Surroundings<'_>) 
         Partial::Timeline(last) => Answer::Timeline(last, coverage),
         Partial::Hang(waits) => Answer::Hang(Box::new((explain(&waits, around), *waits)), coverage),
         Partial::Stacks(stacks) => Answer::Stacks(stacks, coverage),
+        Partial::Profile(profile) => Answer::Profile(profile, coverage),
         Partial::Analyses(analyses) => Answer::Analyses(analyses, coverage),
         Partial::Grid(grid) => Answer::Grid(grid, coverage),
         Partial::Sites(table) => Answer::Sites(table, coverage),

@@ -117,6 +117,7 @@ impl Scene {
             Query::Timeline { from, .. } => Partial::Timeline(piece(from)),
             Query::Hang { .. } => Partial::Hang(Box::default()),
             Query::Stacks { .. } => Partial::Stacks(Box::default()),
+            Query::Profile { .. } => Partial::Profile(Box::default()),
             Query::Analyses => Partial::Analyses(Box::default()),
             Query::Grid(_) => Partial::Grid(Box::default()),
             Query::Sites { .. } => Partial::Sites(Box::default()),

@@ -4,6 +4,7 @@
 mod job;
 mod known;
 mod outside;
+mod readings;
 mod several;
 
 use super::completing::completes_receive;

@@ -8,7 +8,7 @@ use super::field::{Field, Kind};
 use super::script::{Action, STATES, Script, State, Step, TIMEOUT_DEFAULT, Wait};
 use comparison::COMPARISON_KEYS;
 use invivo_config::toml_file::{FileError, Source, get};
-use invivo_config::{Time, Value};
+use invivo_config::{Sampling, Time, Value};
 use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::order::{LEASE_DEFAULT_NS, Order};
 use reader::{Read, Reader, Spot};
@@ -16,9 +16,9 @@ use std::time::Duration;
 use toml::de::{DeTable, DeValue};
 
 /// What a step can do, each a key of it.
-pub(super) const ACTIONS: [&str; 13] = [
-    "wait", "pause", "resume", "hold", "reset", "record", "strategy", "analyses", "query",
-    "assert", "save", "loop", "shutdown",
+pub(super) const ACTIONS: [&str; 14] = [
+    "wait", "pause", "resume", "hold", "reset", "record", "strategy", "analyses", "sampling",
+    "query", "assert", "save", "loop", "shutdown",
 ];
 
 /// Reads a session and checks that it makes sense.
@@ -134,6 +134,9 @@ impl Reader<'_> {
                 lease_ns: self.lease_ns(value, key)?,
             }),
             "record" => Action::Order(self.record(value)?),
+            "sampling" => Action::Order(Order::Sampling {
+                frequency: self.parsed(value, key, Sampling::parse)?.0,
+            }),
             "strategy" => Action::Order(Order::Strategy {
                 strategy: self.parsed(value, key, Value::parse)?,
             }),

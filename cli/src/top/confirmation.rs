@@ -35,6 +35,8 @@ pub fn question(order: Order, ranks: u32) -> String {
             let switch = if on { "on" } else { "off" };
             format!("Switch {these} {switch} ({ranks})? y/n")
         }
+        Order::Sampling { frequency: 0 } => format!("End sampling of {ranks}? y/n"),
+        Order::Sampling { .. } => format!("Sample {ranks} at {order}? y/n"),
         Order::Shutdown => "End the measurement? y/n".to_owned(),
     }
 }
@@ -51,6 +53,7 @@ pub fn progress(order: Order) -> String {
         Order::Window { length_ns } => format!("recording a window of {} ...", time(length_ns)),
         Order::Strategy { .. } => "changing the buffers ...".to_owned(),
         Order::Analyses { .. } => "switching analyses ...".to_owned(),
+        Order::Sampling { .. } => "switching sampling ...".to_owned(),
         Order::Shutdown => "ending the measurement ...".to_owned(),
     }
 }

@@ -9,7 +9,7 @@ const WHICH_CHARS_MAX: usize = 20;
 /// Trees that are deeper have narrow steps.
 const DEEP: u32 = 24;
 /// Functions above the program's own.
-const BEGINNINGS: [&str; 8] = [
+pub const BEGINNINGS: [&str; 8] = [
     "_start",
     "__libc_start_main",
     "__libc_start_main_impl",
@@ -175,16 +175,7 @@ impl<'a> Tree<'a> {
 
 /// Whether it is a function of MPI: behind it is the library.
 fn is_mpi(node: &StacksNode) -> bool {
-    if node.kind != "function" {
-        return false;
-    }
-    let function = node.function.to_ascii_lowercase();
-    let library = ["libmpi", "libfmpich", "libinvivo_shim"];
-    let is_inside = library.iter().any(|name| node.module.contains(name));
-    is_inside
-        && ["mpi_", "pmpi_"]
-            .iter()
-            .any(|prefix| function.starts_with(prefix))
+    crate::profile::is_mpi(&node.kind, &node.function, &node.module)
 }
 
 fn name(node: &StacksNode) -> String {

@@ -2,6 +2,7 @@
 
 use super::bounded;
 use super::finding::Finding;
+use super::sampling;
 use crate::command_line::machine::{cores, is_managed};
 use crate::job::environment::Environment;
 use crate::rank::shared_memory::{RankIdentity, SharedMemory, StartState};
@@ -45,6 +46,7 @@ pub fn check(environment: &Environment) -> Vec<Finding> {
             std::fs::read_to_string(PTRACE_SCOPE).ok().as_deref(),
             stopped_child(),
         ),
+        sampling::check(),
         c_library(),
         slots(cores(), is_managed(environment)),
     ]

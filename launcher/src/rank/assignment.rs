@@ -17,6 +17,8 @@ pub struct RankAssignment {
     pub numbers: Numbers,
     /// The launcher's numbers.
     pub world: World,
+    /// The launcher's process on this node.
+    pub launcher: i32,
     /// The environment that the launcher gave.
     pub environment: Environment,
     /// The application with its arguments.

@@ -140,9 +140,11 @@ impl PlaceSocket {
 
 fn is_question(message: &ToSupervisor) -> bool {
     match message {
-        ToSupervisor::Inspect { .. } | ToSupervisor::Unwind { .. } | ToSupervisor::Name { .. } => {
-            true
-        }
+        ToSupervisor::Inspect { .. }
+        | ToSupervisor::Unwind { .. }
+        | ToSupervisor::Name { .. }
+        | ToSupervisor::Sample { .. }
+        | ToSupervisor::Profile { .. } => true,
         ToSupervisor::Stop { .. } | ToSupervisor::Continue { .. } | ToSupervisor::Leave => false,
     }
 }

@@ -17,6 +17,7 @@
 
 mod fault;
 mod place_loss;
+mod sampled;
 mod shim;
 
 use crate::job::{environment, slurm_fence};
@@ -29,6 +30,7 @@ use crate::rank::fd_handover::FdHandover;
 use crate::rank::pause::{Pause, TICK};
 use crate::rank::place_socket::{PlaceSocket, Received};
 use crate::rank::salvager::{AwaitedSalvager, SALVAGER_POLL};
+use crate::rank::sampling::Sampling;
 use crate::rank::shared_memory::SharedMemory;
 use crate::tool::startup_barrier::poll_interval;
 use invivo_inspect::fault::SeenFault;
@@ -118,6 +120,7 @@ pub(super) struct Supervisor<'a> {
     /// Faults that are looked at yet.
     sights: u32,
     pub(super) watch: Watch,
+    sampling: Sampling,
     /// The launcher, or a user, has asked for the end.
     asked_to_end: bool,
     /// The rank is in `MPI_Abort` and waits for our answer.
@@ -214,6 +217,7 @@ fn start(assignment: &RankAssignment) -> Result<Supervisor<'_>, (i32, String)> {
         fault: None,
         sights: SIGHTS_MAX,
         watch: Watch::default(),
+        sampling: Sampling::default(),
         asked_to_end: false,
         aborting: false,
         let_go: false,
@@ -303,6 +307,8 @@ impl Supervisor<'_> {
                 .map(|place| PollFd::new(place, PollFlags::IN)),
         );
 
+        fds.extend(self.sampling.poll_fd());
+
         let has_work = self.place.as_ref().is_some_and(PlaceSocket::has_questions);
         let at_most = if has_work {
             Some(Duration::ZERO)
@@ -324,6 +330,7 @@ impl Supervisor<'_> {
         if let Some(message) = self.read_place() {
             self.act(message);
         }
+        self.pass_profile();
         self.let_abort();
     }
 
@@ -370,6 +377,11 @@ impl Supervisor<'_> {
                 return self.report_stacks(unwinding, threads);
             }
             ToSupervisor::Name { module, offsets } => return self.report_names(module, &offsets),
+            ToSupervisor::Sample {
+                sampling,
+                frequency,
+            } => return self.order_sampling(sampling, frequency),
+            ToSupervisor::Profile { profile } => return self.ask_profile(profile),
             // It comes after the end, see `wait_for_place`, and after what counts as one.
             ToSupervisor::Leave => {
                 self.let_go = true;
@@ -426,9 +438,14 @@ impl Supervisor<'_> {
 
         let start = Instant::now();
         while self.place.is_some() {
-            if self.let_go || self.read_place() == Some(ToSupervisor::Leave) {
+            let message = self.read_place();
+            if self.let_go || message == Some(ToSupervisor::Leave) {
                 return;
             }
+            if let Some(ToSupervisor::Profile { profile }) = message {
+                self.ask_profile(profile);
+            }
+            self.pass_profile();
             self.take_signals();
             let most = if self.asked_to_end {
                 LINGER_ASKED

@@ -3,7 +3,7 @@
 use crate::v1::invivo_client::InvivoClient;
 use crate::v1::{
     CommandReply, HoldRequest, PauseRequest, RecordRequest, RecordWindowRequest, ResetRequest,
-    ResumeRequest, SetAnalysesRequest, SetStrategyRequest, ShutdownRequest,
+    ResumeRequest, SetAnalysesRequest, SetSamplingRequest, SetStrategyRequest, ShutdownRequest,
 };
 use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::order::Order;
@@ -51,6 +51,7 @@ orders! {
     RecordWindowRequest(&RecordWindowRequest { length_ns, .. }) => Order::Window { length_ns };
     ShutdownRequest(_) => Order::Shutdown;
     SetStrategyRequest(request) => Order::Strategy { strategy: strategy(&request.strategy)? };
+    SetSamplingRequest(&SetSamplingRequest { frequency, .. }) => Order::Sampling { frequency };
     SetAnalysesRequest(request) => Order::Analyses {
         these: analyses(&request.names)?,
         on: request.on,
@@ -129,6 +130,13 @@ where
                 strategy: strategy.to_string(),
             };
             client.set_strategy(request).await
+        }
+        Order::Sampling { frequency } => {
+            let request = SetSamplingRequest {
+                command_id,
+                frequency,
+            };
+            client.set_sampling(request).await
         }
         Order::Analyses { these, on } => {
             let request = SetAnalysesRequest {

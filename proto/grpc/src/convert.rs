@@ -5,6 +5,7 @@ pub mod analyses;
 pub mod buffers;
 pub mod grid;
 pub mod hang;
+pub mod profile;
 pub mod saved;
 pub mod sites;
 pub mod stacks;

@@ -6,6 +6,7 @@ use super::analyses::AnalysesStatus;
 use super::buffers::{Buffers, Records};
 use super::grid::Grid;
 use super::hang::{Diagnosis, Hang};
+use super::profile::Profile;
 use super::results::{Coverage, FunctionTable, JobStatus, Matrix, Messages};
 use super::saved::Saved;
 use super::sites::SiteTable;
@@ -88,6 +89,8 @@ pub enum Answer {
     Saved(Box<Saved>, Coverage),
     /// To [`Query::WaitStates`].
     WaitStates(Box<WaitStates>, Coverage),
+    /// To [`Query::Profile`].
+    Profile(Box<Profile>, Coverage),
 }
 
 /// What job this is.

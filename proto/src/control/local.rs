@@ -3,6 +3,7 @@
 
 use super::fault::Fault;
 use super::hang::{Side, Threads};
+use super::profile::{self, NoSamples, Sampled};
 pub use super::stacks::Named;
 use super::stacks::{NoPython, UnstoppedReason, Way};
 use super::tree::Ended;
@@ -55,6 +56,24 @@ pub enum FromSupervisor {
     },
     /// Before [`FromSupervisor::Ended`]: where the thread was that ended the application.
     Faulted(Fault),
+    /// The answer to [`ToSupervisor::Sample`].
+    Sampling {
+        /// As in the order.
+        sampling: u32,
+        /// Why the rank is not sampled now, if it was to be.
+        outcome: Result<(), NoSamples>,
+    },
+    /// To [`ToSupervisor::Profile`], in one or more parts.
+    Profiled {
+        /// As in the question.
+        profile: u32,
+        /// What was seen, the same in all parts; or why there is nothing.
+        seen: Result<Sampled, NoSamples>,
+        /// The nodes that follow those of the part before, [`PROFILE_PART_MAX`] at most.
+        nodes: Vec<profile::Node>,
+        /// Parts that come after this one.
+        rest: u32,
+    },
 }
 
 /// Where a thread is.
@@ -155,6 +174,8 @@ pub const OFFSETS_MAX: usize = 8;
 pub const INLINED_MAX: usize = 5;
 /// Bytes of the names and files of a path's Python functions: some hundred functions.
 pub const PYTHON_BYTES_MAX: usize = 8192;
+/// Nodes of a profile in one message: with the longest names they fit into it.
+pub const PROFILE_PART_MAX: usize = 40;
 /// Threads of a rank that are reported.
 pub const THREADS_MAX: usize = 64;
 
@@ -277,6 +298,18 @@ pub enum ToSupervisor {
         module: Module,
         /// Addresses as the file was linked for, [`OFFSETS_MAX`] at most.
         offsets: Vec<u64>,
+    },
+    /// Samples the rank from now on, or no longer.
+    Sample {
+        /// The answer repeats it.
+        sampling: u32,
+        /// Samples a second; 0 ends it. What was seen so far stays.
+        frequency: u32,
+    },
+    /// Where does the rank spend its time?
+    Profile {
+        /// The answers repeat it.
+        profile: u32,
     },
 }
 

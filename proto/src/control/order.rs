@@ -6,6 +6,7 @@
 //! clock of the root's node, in ns, as every tool place knows it within an error.
 
 use super::analyses::AnalysisSet;
+use super::profile::{FREQUENCY_DEFAULT, FREQUENCY_MAX};
 use super::strategy::Strategy;
 use bincode::{Decode, Encode};
 use core::fmt;
@@ -44,6 +45,9 @@ pub enum Order {
     Strategy { strategy: Strategy },
     /// These analyses are switched on or off, at the earliest time that every place can know of.
     Analyses { these: AnalysisSet, on: bool },
+    /// The ranks are sampled so many times a second from now on; 0 ends it, and what was seen
+    /// stays.
+    Sampling { frequency: u32 },
 }
 
 /// A command with fixed points in time, as the root sends it to the tool places.
@@ -94,6 +98,8 @@ pub enum Verb {
         on: bool,
         at_ns: u64,
     },
+    /// As [`Order::Sampling`]. It is acknowledged when every rank is sampled, or is a failure.
+    Sampling { frequency: u32 },
 }
 
 /// An order with an argument outside its limits; the message says what to do.
@@ -102,6 +108,7 @@ pub enum InvalidOrder {
     Lease { name: &'static str, lease_ns: u64 },
     Window { length_ns: u64 },
     Analyses,
+    Sampling { frequency: u32 },
 }
 
 impl Order {
@@ -117,6 +124,7 @@ impl Order {
             Order::Shutdown => "shutdown",
             Order::Strategy { .. } => "strategy",
             Order::Analyses { .. } => "analyses",
+            Order::Sampling { .. } => "sampling",
         }
     }
 
@@ -140,12 +148,17 @@ impl Order {
             Order::Analyses { these, .. } if these.is_empty() => {
                 return Err(InvalidOrder::Analyses);
             }
+            Order::Sampling { frequency } if *frequency > FREQUENCY_MAX => {
+                let frequency = *frequency;
+                return Err(InvalidOrder::Sampling { frequency });
+            }
             Order::Resume
             | Order::Reset
             | Order::Record { .. }
             | Order::Shutdown
             | Order::Strategy { .. }
-            | Order::Analyses { .. } => {}
+            | Order::Analyses { .. }
+            | Order::Sampling { .. } => {}
         }
 
         Ok(self)
@@ -195,6 +208,7 @@ impl Order {
                 on,
                 at_ns: cut_ns,
             },
+            Order::Sampling { frequency } => Verb::Sampling { frequency },
         }
     }
 }
@@ -214,6 +228,8 @@ impl fmt::Display for Order {
             Order::Analyses { these, on } => {
                 write!(f, "{} {these}", if *on { "on" } else { "off" })
             }
+            Order::Sampling { frequency: 0 } => f.write_str("off"),
+            Order::Sampling { frequency } => write!(f, "{frequency} Hz"),
             Order::Resume | Order::Reset | Order::Shutdown => Ok(()),
         }
     }
@@ -231,7 +247,8 @@ impl Verb {
             | Verb::Resume
             | Verb::Hold { .. }
             | Verb::Shutdown
-            | Verb::Strategy { .. } => 0,
+            | Verb::Strategy { .. }
+            | Verb::Sampling { .. } => 0,
         }
     }
 
@@ -247,7 +264,8 @@ impl Verb {
             | Verb::Resume
             | Verb::Hold { .. }
             | Verb::Shutdown
-            | Verb::Strategy { .. } => 0,
+            | Verb::Strategy { .. }
+            | Verb::Sampling { .. } => 0,
         }
     }
 
@@ -278,6 +296,11 @@ impl fmt::Display for InvalidOrder {
             InvalidOrder::Analyses => {
                 f.write_str("no analysis is named; name those to switch, such as messages")
             }
+            InvalidOrder::Sampling { frequency } => write!(
+                f,
+                "{frequency} samples a second: at most {FREQUENCY_MAX} can be taken; \
+                 {FREQUENCY_DEFAULT} are usual, and 0 ends it"
+            ),
         }
     }
 }

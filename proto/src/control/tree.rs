@@ -5,6 +5,7 @@ use super::buffers::{Buffers, Cursor, Records};
 use super::grid::{Grid, GridQuery};
 use super::hang::Hang;
 pub use super::order::{Order, Verb};
+use super::profile::Profile;
 use super::results::{Coverage, FunctionTable, Group, JobStatus, Matrix, Messages};
 use super::saved::{SaveQuery, Saved};
 use super::sites::SiteTable;
@@ -125,6 +126,8 @@ pub struct JobInfo {
     pub recording: bool,
     /// What buffers keep when not everything fits.
     pub strategy: Strategy,
+    /// Samples a second of each rank from the start; 0 where there are to be none.
+    pub sampling: u32,
 }
 
 /// A command with its identity.
@@ -263,6 +266,11 @@ pub enum Query {
         /// longest; more than [`super::wait_states::RANKS_MAX`] are not given.
         ranks_max: u32,
     },
+    /// Where the ranks spend their time on a processor, by samples.
+    Profile {
+        /// Which ranks.
+        chosen: Chosen,
+    },
 }
 
 /// Part of an answer.
@@ -296,6 +304,8 @@ pub enum Partial {
     Saved(Box<Saved>),
     /// To [`Query::WaitStates`].
     WaitStates(Box<WaitStates>),
+    /// To [`Query::Profile`].
+    Profile(Box<Profile>),
 }
 
 /// How a rank ended.

@@ -3,20 +3,22 @@
 use super::buffers::{
     buffers, cursor, freeze, location, position, records, saved, strategy, timeline,
 };
-use super::hang::{diagnosis, hang, seen};
+use super::hang::{diagnosis, hang};
 use super::peers::{peers, places};
+use super::profile::profile;
 use super::results::{
     analyses, coverage, functions, grid, group, job, matrix, of_messages, sites, status,
     wait_states,
 };
-use super::stacks::{chosen, fault, module, named, stacks, walked};
+use super::stacks::{chosen, fault, stacks};
+pub use super::supervisors::{from_supervisors, to_supervisors};
 use super::{Sample, whereabouts};
 use invivo_proto::control;
 use invivo_proto::control::analyses::{Analysis, AnalysisSet};
 use invivo_proto::control::fault::RankFaulted;
 use invivo_proto::control::grid::{GridQuery, Metric};
 use invivo_proto::control::link::{Answer, Ask, AtEnd, Final, Request, Response, TimelinePage};
-use invivo_proto::control::local::{FromSupervisor, Outcome, ToSupervisor};
+use invivo_proto::control::local::{FromSupervisor, ToSupervisor};
 use invivo_proto::control::peer::Endpoints;
 use invivo_proto::control::places::Places;
 use invivo_proto::control::tree::*;
@@ -94,6 +96,7 @@ pub fn downs() -> Vec<Down> {
             on: true,
             at_ns: 5_000_000_000,
         },
+        Verb::Sampling { frequency: 251 },
     ];
     let commands = verbs.into_iter().zip(9..).map(|(verb, id)| {
         Down::Command(Command {
@@ -140,6 +143,7 @@ pub fn downs() -> Vec<Down> {
         Query::Sites { rows_max: 40 },
         Query::Save(freeze(chosen())),
         Query::WaitStates { ranks_max: 64 },
+        Query::Profile { chosen: chosen() },
     ];
     let queries = queries
         .into_iter()
@@ -155,6 +159,7 @@ pub fn downs() -> Vec<Down> {
         hold_lease_ns: 600_000_000_000,
         recording: true,
         strategy: strategy(),
+        sampling: 251,
     });
     let rest = [
         Down::Heartbeat,
@@ -195,6 +200,7 @@ pub fn ups() -> Vec<Up> {
         Partial::Sites(Box::new(sites())),
         Partial::Saved(Box::new(saved())),
         Partial::WaitStates(Box::new(wait_states())),
+        Partial::Profile(Box::new(profile())),
     ];
     let partials = partials
         .into_iter()
@@ -229,58 +235,6 @@ pub fn ups() -> Vec<Up> {
     first.into_iter().chain(partials).chain(rest).collect()
 }
 
-/// Every message from a supervisor.
-pub fn from_supervisors() -> Vec<FromSupervisor> {
-    let acted = |outcome| FromSupervisor::Acted {
-        generation: 7,
-        outcome,
-    };
-    vec![
-        FromSupervisor::Attach {
-            rank: Rank(2),
-            pid: 4711,
-        },
-        acted(Outcome::Stopped),
-        acted(Outcome::HeldInMpi),
-        acted(Outcome::Partly { running: 3 }),
-        acted(Outcome::Running),
-        acted(Outcome::Gone),
-        FromSupervisor::Ended(Ended::Code(1)),
-        FromSupervisor::Inspected {
-            inspection: 3,
-            call: Some(seen()),
-        },
-        FromSupervisor::Unwound {
-            unwinding: 4,
-            thread: walked(),
-            rest: 1,
-        },
-        FromSupervisor::Named {
-            module: module(),
-            named: named(),
-        },
-        FromSupervisor::Faulted(fault()),
-    ]
-}
-
-/// Every message to a supervisor.
-pub fn to_supervisors() -> Vec<ToSupervisor> {
-    vec![
-        ToSupervisor::Stop { generation: 7 },
-        ToSupervisor::Continue { generation: 7 },
-        ToSupervisor::Leave,
-        ToSupervisor::Inspect { inspection: 3 },
-        ToSupervisor::Unwind {
-            unwinding: 4,
-            threads: true,
-        },
-        ToSupervisor::Name {
-            module: module(),
-            offsets: vec![0x1139, 0x2000],
-        },
-    ]
-}
-
 /// Every request of the gateway, and every order.
 pub fn requests() -> Vec<Request> {
     let lease_ns = 600_000_000_000;
@@ -301,6 +255,7 @@ pub fn requests() -> Vec<Request> {
             these: AnalysisSet::of(Analysis::Messages),
             on: true,
         },
+        Order::Sampling { frequency: 251 },
     ];
     let orders = orders.into_iter().zip(9..).map(|(order, id)| Ask::Command {
         id: CommandId(id),
@@ -331,6 +286,7 @@ pub fn responses() -> Vec<Response> {
         Answer::Sites(Box::new(sites()), coverage()),
         Answer::Saved(Box::new(saved()), coverage()),
         Answer::WaitStates(Box::new(wait_states()), coverage()),
+        Answer::Profile(Box::new(profile()), coverage()),
     ]
     .map(|answer| Response {
         id: 1,

@@ -7,8 +7,10 @@ pub mod buffers;
 pub mod hang;
 pub mod messages;
 pub mod peers;
+pub mod profile;
 pub mod results;
 pub mod stacks;
+pub mod supervisors;
 
 use invivo_proto::control::whereabouts::Whereabouts;
 use invivo_proto::definition::{Definition, Run, Runs};

@@ -70,6 +70,8 @@ pub fn marked(mark: &str) -> Vec<Process> {
             let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
             let name = match program.file_name()?.to_string_lossy() {
                 file if file == TOOL_PROCESS => own_name(pid)?,
+                // What supervisors start by a fork is none of them.
+                file if file == "invivo" && own_name(pid)?.starts_with("invivo-") => own_name(pid)?,
                 file => file.into_owned(),
             };
             let state = state(pid, pid)?;

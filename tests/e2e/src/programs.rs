@@ -27,5 +27,5 @@ pub use conversation::Conversation;
 pub use preload::{Counter, counter, garbage_sender, late_to_fence, yield_while_waiting};
 pub use single::{
     Language, after_init, in_language, left_calls, marked_line, program, program_as, sanitized,
-    with_mpi_inside,
+    shares, with_mpi_inside,
 };

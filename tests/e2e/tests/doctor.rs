@@ -42,6 +42,8 @@ fn a_machine_on_which_jobs_run_passes() {
 
     let stacks = of(&findings, "stacks");
     assert_eq!(stacks[0]["level"], "ok", "{findings:#?}");
+    let sampling = of(&findings, "sampling");
+    assert_eq!(sampling[0]["level"], "ok", "{findings:#?}");
     let tested = of(&findings, "self-test");
     assert_eq!(tested.len(), Family::ALL.len(), "{findings:#?}");
     for finding in tested {

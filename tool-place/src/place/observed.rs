@@ -214,7 +214,7 @@ impl Observed {
     pub fn answer(&mut self, query: Query) -> Option<(Partial, Coverage)> {
         if matches!(
             query,
-            Query::Hang { .. } | Query::Stacks { .. } | Query::Sites { .. }
+            Query::Hang { .. } | Query::Stacks { .. } | Query::Sites { .. } | Query::Profile { .. }
         ) {
             return None;
         }

@@ -5,6 +5,7 @@ use super::commands::Commands;
 use super::grid;
 use super::hang_queries::HangQueries;
 use super::local_ranks::LocalRanks;
+use super::profile_queries::ProfileQueries;
 use super::saving::Saving;
 use super::site_queries::SiteQueries;
 use super::stack_queries::StackQueries;
@@ -20,6 +21,7 @@ pub struct Queries {
     pub hang: HangQueries,
     pub stacks: StackQueries,
     pub sites: SiteQueries,
+    pub profile: ProfileQueries,
     pub saving: Saving,
 }
 
@@ -44,6 +46,9 @@ impl Queries {
             }
             Query::Sites { rows_max } => {
                 return self.sites.begin(now, wave, rows_max, local);
+            }
+            Query::Profile { chosen } => {
+                return self.profile.begin(now, wave, chosen, local);
             }
             Query::Save(query) => {
                 let is_paused = commands.is_paused(now);
@@ -116,6 +121,7 @@ impl Queries {
         let mut answers = self.hang.due(now, is_paused, local);
         answers.extend(self.stacks.due(now, local));
         answers.extend(self.sites.due(now, local));
+        answers.extend(self.profile.due(now, local));
         answers
     }
 }

@@ -15,6 +15,7 @@ impl Place {
         match event {
             Event::Attached { rank, pid, memory } => {
                 if self.local.attach(now, rank, pid, &memory) && !self.local.salvages {
+                    self.sampling.attached(rank, &mut self.local);
                     let answers = self.commands.attached(now, rank, &mut self.local);
                     self.answer(now, answers);
                 }
@@ -70,6 +71,23 @@ impl Place {
             FromSupervisor::Named { module, named } => {
                 self.queries.sites.named(&module, &named);
                 self.queries.stacks.named(&module, named);
+                self.answer_due_queries(now);
+            }
+            FromSupervisor::Sampling { sampling, outcome } => {
+                let answers = self
+                    .sampling
+                    .answered(now, rank, sampling, outcome, &mut self.local);
+                self.answer(now, answers);
+            }
+            FromSupervisor::Profiled {
+                profile,
+                seen,
+                nodes,
+                rest,
+            } => {
+                self.queries
+                    .profile
+                    .profiled(rank, profile, seen, nodes, rest);
                 self.answer_due_queries(now);
             }
             // The first message of a connection, already reported as `Event::Attached`.

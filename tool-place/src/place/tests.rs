@@ -72,7 +72,6 @@ fn a_pause_closes_gates_stops_ranks_and_ends_on_resume() {
     let status = scene.status();
     assert_eq!(status.states[RankState::Paused as usize], 2);
     assert_eq!(status.pause.map(|pause| pause.command), Some(CommandId(1)));
-
     scene.command(2, Verb::Resume);
     for (supervisor, rank) in [(&first, &rank0), (&second, &rank1)] {
         assert_eq!(rank.page().control.gate.load(Ordering::Acquire), 0);
@@ -410,6 +409,7 @@ mod messages;
 mod recorded;
 mod rest;
 mod salvage;
+mod sampling;
 mod saving;
 mod sites;
 mod stacks;

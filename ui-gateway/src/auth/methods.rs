@@ -4,7 +4,7 @@ use super::tokens::Scope;
 
 /// Methods that only read. Every method that is not named here needs [`Scope::Control`], so that a
 /// new method is closed until somebody opens it.
-const VIEW_METHODS: [&str; 17] = [
+const VIEW_METHODS: [&str; 18] = [
     "/invivo.v1.Invivo/Hello",
     "/invivo.v1.Invivo/Status",
     "/invivo.v1.Invivo/Watch",
@@ -16,6 +16,7 @@ const VIEW_METHODS: [&str; 17] = [
     "/invivo.v1.Invivo/Grid",
     "/invivo.v1.Invivo/Hang",
     "/invivo.v1.Invivo/Stacks",
+    "/invivo.v1.Invivo/Profile",
     "/invivo.v1.Invivo/Analyses",
     "/invivo.v1.Invivo/Buffers",
     "/invivo.v1.Invivo/Records",
@@ -86,6 +87,7 @@ mod tests {
             "Shutdown",
             "SetStrategy",
             "SetAnalyses",
+            "SetSampling",
             "Save",
             // It needs no token at all.
             "Redeem",

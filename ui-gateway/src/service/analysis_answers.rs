@@ -266,6 +266,22 @@ impl Service {
         Ok(Response::new(convert::stacks::reply(stacks, coverage)))
     }
 
+    /// Samples.
+    pub(super) async fn answer_profile(
+        &self,
+        asked: &v1::ProfileRequest,
+        token: TokenId,
+    ) -> Result<Response<v1::ProfileReply>, Status> {
+        let chosen = convert::stacks::chosen(&asked.ranks)
+            .ok_or_else(|| Status::invalid_argument("ranks: at most 8 ranges of ranks"))?;
+        let reply = self.query(token, Query::Profile { chosen }).await?;
+        let Answer::Profile(profile, coverage) = &reply.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
+        let coverage = convert::coverage(coverage, &reply.missing);
+        Ok(Response::new(convert::profile::reply(profile, coverage)))
+    }
+
     /// What the buffers hold.
     pub(super) async fn answer_buffers(
         &self,

@@ -64,6 +64,18 @@ wait = "job-end"
 "#;
 
 #[test]
+fn sampling_has_a_frequency_or_is_off() {
+    let script = script("[[step]]\nsampling = \"1kHz\"\n\n[[step]]\nsampling = \"off\"\n")
+        .expect("a session");
+    assert_eq!(
+        script.plan_text(),
+        "1  sample at 1000 Hz  (within 1m)\n2  end sampling  (within 1m)\n"
+    );
+    let what = wrong_step("sampling = \"10001\"");
+    assert!(what.contains("samples a second, 10000 at most"), "{what}");
+}
+
+#[test]
 fn a_strategy_is_a_list_of_rules() {
     let script = script(
         "[[step]]\nstrategy = \"iterations:4@MPI_Barrier, duration:1ms\"\n\n[[step]]\nwait = \

@@ -72,6 +72,7 @@ impl Job {
                 hosts: 1,
             },
             world,
+            launcher: 1,
             environment: Environment::new(),
             program,
             preload: Some(Preload {
@@ -372,6 +373,7 @@ fn a_missing_program_is_answered_as_by_a_shell() {
             on_host: 2,
             hosts: 1,
         },
+        launcher: 1,
         environment: Environment::new(),
         program: vec!["/nonexistent/app".into()],
         preload: None,

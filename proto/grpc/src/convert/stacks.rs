@@ -42,13 +42,18 @@ pub fn reply(stacks: &Stacks, coverage: v1::Coverage) -> v1::StacksReply {
     }
 }
 
-fn node(of: &Node) -> v1::StacksNode {
-    let (kind, function, module) = match &of.frame {
+/// Kind, function and module of a frame.
+pub fn frame(of: &Frame) -> (&'static str, &str, &str) {
+    match of {
         Frame::Lost => ("lost", "", ""),
         Frame::LeftOut => ("left out", "", ""),
         Frame::Function { module, name } => ("function", name.as_str(), module.as_str()),
         Frame::Python { file, name } => ("python", name.as_str(), file.as_str()),
-    };
+    }
+}
+
+fn node(of: &Node) -> v1::StacksNode {
+    let (kind, function, module) = frame(&of.frame);
     let lines = of.lines.iter().map(|(text, threads)| v1::StacksLine {
         text: text.clone(),
         threads: *threads,
@@ -110,7 +115,7 @@ fn without_python(why: NoPython, whose: &Whose) -> v1::StacksWithoutPython {
 }
 
 /// Some of `all` ranks, in ascending order, as `0-3,7`.
-fn which(named: &[Rank], all: u32) -> String {
+pub fn which(named: &[Rank], all: u32) -> String {
     let mut text = String::new();
     // Neighbouring numbers become one range.
     let runs = named.chunk_by(|a, b| a.0.checked_add(1) == Some(b.0));

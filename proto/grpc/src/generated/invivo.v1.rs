@@ -16,7 +16,7 @@ pub struct HelloReply {
     #[prost(string, tag = "1")]
     pub gateway_version: ::prost::alloc::string::String,
     /// What this gateway can do, in lower-case words: "status", "watch", "functions", "matrix",
-    /// "messages", "wait-states", "grid", "hang", "stacks", "pause", "resume", "hold", "reset", "record", "record-window",
+    /// "messages", "wait-states", "grid", "hang", "stacks", "profile", "pause", "resume", "hold", "reset", "record", "record-window",
     /// "shutdown", "strategy", "analyses", "buffers", "records", "timeline", "save", "audit",
     /// "invite", "revoke".
     #[prost(string, repeated, tag = "2")]
@@ -1135,6 +1135,18 @@ pub struct SetAnalysesRequest {
     #[prost(bool, tag = "3")]
     pub on: bool,
 }
+/// Switches sampling.
+#[derive(serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SetSamplingRequest {
+    /// As in PauseRequest.
+    #[prost(uint64, tag = "1")]
+    pub command_id: u64,
+    /// Samples a second of each thread's time on a processor, at most 10000; 251 are usual. 0 ends
+    /// it: what was seen so far stays, and is added to when it is switched on again.
+    #[prost(uint32, tag = "2")]
+    pub frequency: u32,
+}
 /// Requests the state of the buffers.
 #[derive(serde::Serialize)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2238,6 +2250,128 @@ pub struct StacksReply {
     #[prost(message, repeated, tag = "9")]
     pub without_python: ::prost::alloc::vec::Vec<StacksWithoutPython>,
 }
+/// Requests the samples.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ProfileRequest {
+    /// Of these ranks; none means all. At most 8 ranges.
+    #[prost(message, repeated, tag = "1")]
+    pub ranks: ::prost::alloc::vec::Vec<RankRange>,
+}
+/// Where the ranks spend their time on a processor. Each sample stands for one interval of its
+/// frequency; times are sums of these.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ProfileReply {
+    /// How complete this answer is.
+    #[prost(message, optional, tag = "1")]
+    pub coverage: ::core::option::Option<Coverage>,
+    /// The tree in preorder: each node before its callees, which are deeper by one. At most 2048
+    /// nodes, those with the most time.
+    #[prost(message, repeated, tag = "2")]
+    pub nodes: ::prost::alloc::vec::Vec<ProfileNode>,
+    /// Ranks that were requested.
+    #[prost(uint32, tag = "3")]
+    pub ranks: u32,
+    /// Of these, ranks that are or were sampled.
+    #[prost(uint32, tag = "4")]
+    pub sampled_ranks: u32,
+    /// Why there are no samples of the others.
+    #[prost(message, repeated, tag = "5")]
+    pub without: ::prost::alloc::vec::Vec<ProfileWithout>,
+    /// Number of samples.
+    #[prost(uint64, tag = "6")]
+    pub samples: u64,
+    /// Samples that the kernel had no room for; they are in no node.
+    #[prost(uint64, tag = "7")]
+    pub samples_lost: u64,
+    /// Time on a processor that the samples stand for, in ns.
+    #[prost(uint64, tag = "8")]
+    pub cpu_ns: u64,
+    /// Time during which sampling was on, in ns, summed over ranks.
+    #[prost(uint64, tag = "9")]
+    pub elapsed_ns: u64,
+    /// Time on a processor that the samplers themselves took, in ns.
+    #[prost(uint64, tag = "10")]
+    pub sampler_cpu_ns: u64,
+    /// The lowest frequency of any rank, in samples a second; 0 if none is sampled.
+    #[prost(uint32, tag = "11")]
+    pub frequency_min: u32,
+    /// The highest.
+    #[prost(uint32, tag = "12")]
+    pub frequency_max: u32,
+    /// Ranks whose time in the kernel cannot be seen.
+    #[prost(uint32, tag = "13")]
+    pub ranks_without_kernel: u32,
+    /// Samples with a function whose name is still being read: ask again.
+    #[prost(uint64, tag = "14")]
+    pub samples_unnamed: u64,
+    /// Time of nodes that are left out, in ns: it is in the nodes above them only.
+    #[prost(uint64, tag = "15")]
+    pub left_out_ns: u64,
+}
+/// A function below the same callers.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ProfileNode {
+    /// 0 has no caller.
+    #[prost(uint32, tag = "1")]
+    pub depth: u32,
+    /// As in StacksNode.
+    #[prost(string, tag = "2")]
+    pub kind: ::prost::alloc::string::String,
+    /// As in StacksNode.
+    #[prost(string, tag = "3")]
+    pub function: ::prost::alloc::string::String,
+    /// As in StacksNode; "\[kernel\]" for time in the kernel.
+    #[prost(string, tag = "4")]
+    pub module: ::prost::alloc::string::String,
+    /// Time here or below, in ns.
+    #[prost(uint64, tag = "5")]
+    pub ns: u64,
+    /// Time here and not below, in ns.
+    #[prost(uint64, tag = "6")]
+    pub own_ns: u64,
+    /// The rank with the most time here or below.
+    #[prost(uint32, tag = "7")]
+    pub most_rank: u32,
+    /// Its time, in ns.
+    #[prost(uint64, tag = "8")]
+    pub most_ns: u64,
+    /// Source lines in the function with the most time, at most 4.
+    #[prost(message, repeated, tag = "9")]
+    pub lines: ::prost::alloc::vec::Vec<ProfileLine>,
+}
+/// A source line and the time in it or in calls from it.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ProfileLine {
+    /// As in StacksLine.
+    #[prost(string, tag = "1")]
+    pub text: ::prost::alloc::string::String,
+    /// In ns.
+    #[prost(uint64, tag = "2")]
+    pub ns: u64,
+}
+/// Ranks of which there are no samples.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ProfileWithout {
+    /// "off", "starting" (not in MPI_Init yet), "ended" (before sampling began), "silent" (its
+    /// supervisor did not answer in time), "forbidden" (by the kernel), "unsupported" (by the kernel),
+    /// "no room" (memory, descriptors or processes), "broken" (the sampler has ended).
+    #[prost(string, tag = "1")]
+    pub reason: ::prost::alloc::string::String,
+    /// Number of ranks.
+    #[prost(uint32, tag = "2")]
+    pub ranks: u32,
+    /// The ranks, in the syntax of StacksNode.which.
+    #[prost(string, tag = "3")]
+    pub which: ::prost::alloc::string::String,
+    /// Of "forbidden": the value of kernel.perf_event_paranoid.
+    #[prost(int32, tag = "4")]
+    pub paranoid: i32,
+}
 /// Calls of one function by the same callers.
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -2794,6 +2928,26 @@ pub mod invivo_client {
             req.extensions_mut().insert(GrpcMethod::new("invivo.v1.Invivo", "Stacks"));
             self.inner.unary(req, path, codec).await
         }
+        /// Where the ranks spend their time on a processor since sampling was switched on, merged into one
+        /// tree of call paths.
+        pub async fn profile(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ProfileRequest>,
+        ) -> std::result::Result<tonic::Response<super::ProfileReply>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/invivo.v1.Invivo/Profile");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("invivo.v1.Invivo", "Profile"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Pauses the application. Needs the scope control.
         pub async fn pause(
             &mut self,
@@ -2979,6 +3133,28 @@ pub mod invivo_client {
             let mut req = request.into_request();
             req.extensions_mut()
                 .insert(GrpcMethod::new("invivo.v1.Invivo", "SetAnalyses"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Samples every rank so many times a second, or no longer. Needs the scope control.
+        pub async fn set_sampling(
+            &mut self,
+            request: impl tonic::IntoRequest<super::SetSamplingRequest>,
+        ) -> std::result::Result<tonic::Response<super::CommandReply>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/invivo.v1.Invivo/SetSampling",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("invivo.v1.Invivo", "SetSampling"));
             self.inner.unary(req, path, codec).await
         }
         /// Which analyses are on, and when they were off.
@@ -3272,6 +3448,12 @@ pub mod invivo_server {
             &self,
             request: tonic::Request<super::StacksRequest>,
         ) -> std::result::Result<tonic::Response<super::StacksReply>, tonic::Status>;
+        /// Where the ranks spend their time on a processor since sampling was switched on, merged into one
+        /// tree of call paths.
+        async fn profile(
+            &self,
+            request: tonic::Request<super::ProfileRequest>,
+        ) -> std::result::Result<tonic::Response<super::ProfileReply>, tonic::Status>;
         /// Pauses the application. Needs the scope control.
         async fn pause(
             &self,
@@ -3321,6 +3503,11 @@ pub mod invivo_server {
         async fn set_analyses(
             &self,
             request: tonic::Request<super::SetAnalysesRequest>,
+        ) -> std::result::Result<tonic::Response<super::CommandReply>, tonic::Status>;
+        /// Samples every rank so many times a second, or no longer. Needs the scope control.
+        async fn set_sampling(
+            &self,
+            request: tonic::Request<super::SetSamplingRequest>,
         ) -> std::result::Result<tonic::Response<super::CommandReply>, tonic::Status>;
         /// Which analyses are on, and when they were off.
         async fn analyses(
@@ -3951,6 +4138,49 @@ pub mod invivo_server {
                     };
                     Box::pin(fut)
                 }
+                "/invivo.v1.Invivo/Profile" => {
+                    #[allow(non_camel_case_types)]
+                    struct ProfileSvc<T: Invivo>(pub Arc<T>);
+                    impl<T: Invivo> tonic::server::UnaryService<super::ProfileRequest>
+                    for ProfileSvc<T> {
+                        type Response = super::ProfileReply;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ProfileRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Invivo>::profile(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ProfileSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
                 "/invivo.v1.Invivo/Pause" => {
                     #[allow(non_camel_case_types)]
                     struct PauseSvc<T: Invivo>(pub Arc<T>);
@@ -4329,6 +4559,51 @@ pub mod invivo_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = SetAnalysesSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/invivo.v1.Invivo/SetSampling" => {
+                    #[allow(non_camel_case_types)]
+                    struct SetSamplingSvc<T: Invivo>(pub Arc<T>);
+                    impl<
+                        T: Invivo,
+                    > tonic::server::UnaryService<super::SetSamplingRequest>
+                    for SetSamplingSvc<T> {
+                        type Response = super::CommandReply;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::SetSamplingRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Invivo>::set_sampling(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = SetSamplingSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

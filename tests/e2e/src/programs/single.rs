@@ -107,6 +107,17 @@ pub fn left_calls(family: Family, is_cpp: bool, how: &str) -> Vec<OsString> {
     vec![program, how.into()]
 }
 
+/// The command line of `tests/apps/shares` in each language, with the language's name.
+pub fn shares(family: Family) -> Vec<(&'static str, Vec<OsString>)> {
+    let of = |language| in_language(family, "shares", language, &[]);
+    let source = sources().join("shares/shares.c");
+    vec![
+        ("C", of(Language::C)),
+        ("C++", vec![cpp(family, "shares_cpp", &source)]),
+        ("Fortran", of(Language::Fortran)),
+    ]
+}
+
 /// Builds a program that counts its own calls, written in what C and C++ have in common, as C++.
 fn cpp(family: Family, name: &str, source: &Path) -> OsString {
     let mut watched = vec![source.to_owned()];

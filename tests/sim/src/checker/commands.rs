@@ -21,7 +21,11 @@ impl Checker<'_> {
             Order::Window { length_ns } => ahead + length_ns,
             // Ranks may come to their MPI_Init as late as that.
             Order::Hold { lease_ns } => lease_ns,
-            Order::Pause { .. } | Order::Resume | Order::Shutdown | Order::Strategy { .. } => 0,
+            Order::Pause { .. }
+            | Order::Resume
+            | Order::Shutdown
+            | Order::Strategy { .. }
+            | Order::Sampling { .. } => 0,
         };
         at + due + self.height() * COMMAND_NS_PER_LAYER
     }

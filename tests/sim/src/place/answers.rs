@@ -37,6 +37,7 @@ impl SimPlace {
             // Nor does anybody stand still there.
             Query::Hang { .. } => Partial::Hang(Default::default()),
             Query::Stacks { .. } => Partial::Stacks(Default::default()),
+            Query::Profile { .. } => Partial::Profile(Default::default()),
             Query::Analyses => Partial::Analyses(Box::new(self.analyses())),
             Query::Grid(asked) => Partial::Grid(Box::new(self.grid(&asked))),
             // Their ranks have no program.

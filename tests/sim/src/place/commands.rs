@@ -36,7 +36,7 @@ impl SimPlace {
             }
             Verb::Hold { lease_ns } => self.hold(now, id, lease_ns),
             // There are no buffers here: it is done as soon as it is heard.
-            Verb::Strategy { .. } => vec![self.acted(id)],
+            Verb::Strategy { .. } | Verb::Sampling { .. } => vec![self.acted(id)],
             Verb::Analyses { .. } if self.steering.shut_down => {
                 vec![self.refused_all(id, "the measurement was shut down")]
             }

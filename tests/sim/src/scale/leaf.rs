@@ -85,6 +85,7 @@ impl Leaf {
             Query::Timeline { .. } => Partial::Timeline(Default::default()),
             Query::Hang { .. } => Partial::Hang(Default::default()),
             Query::Stacks { .. } => Partial::Stacks(Default::default()),
+            Query::Profile { .. } => Partial::Profile(Default::default()),
             Query::Analyses => Partial::Analyses(Default::default()),
             Query::Grid(asked) => Partial::Grid(Box::new(world.grid(&asked, self.ranks.iter()))),
             Query::Sites { .. } => Partial::Sites(Default::default()),

@@ -59,6 +59,7 @@ pub fn entries(partial: &Partial) -> u64 {
         Partial::Timeline(last) => last.pieces.iter().map(|piece| piece.rows.len()).sum(),
         Partial::Hang(waits) => waits.classes.len() + waits.pending.len(),
         Partial::Stacks(stacks) => stacks.nodes.len() + stacks.ways.len(),
+        Partial::Profile(profile) => profile.nodes.len(),
         Partial::Analyses(analyses) => analyses.of.len(),
         Partial::Grid(grid) => grid.rows.values().map(|row| row.cells.len()).sum(),
         Partial::Sites(table) => table.rows.len(),

@@ -185,6 +185,7 @@ impl Tree {
             Partial::Timeline(last) => Answer::Timeline(last, coverage),
             Partial::Hang(waits) => Answer::Hang(Box::new((Default::default(), *waits)), coverage),
             Partial::Stacks(stacks) => Answer::Stacks(stacks, coverage),
+            Partial::Profile(profile) => Answer::Profile(profile, coverage),
             Partial::Analyses(analyses) => Answer::Analyses(analyses, coverage),
             Partial::Grid(grid) => Answer::Grid(grid, coverage),
             Partial::Sites(table) => Answer::Sites(table, coverage),

@@ -1,0 +1,323 @@
+//! What samples tell: time by function, call paths in one line each, and the time between two
+//! answers.
+
+use invivo_grpc::v1::{ProfileLine, ProfileNode, ProfileReply};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Time in a function, wherever it is called.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Function {
+    pub function: String,
+    /// Its file's name.
+    pub module: String,
+    /// In the function itself, in ns.
+    pub own_ns: u64,
+    /// With the functions that it calls, in ns.
+    pub ns: u64,
+    /// The lines with the most time, and how much, in ns.
+    pub lines: Vec<(String, u64)>,
+}
+
+/// Whether it is a function of MPI: behind it is the library.
+pub fn is_mpi(kind: &str, function: &str, module: &str) -> bool {
+    if kind != "function" {
+        return false;
+    }
+    let function = function.to_ascii_lowercase();
+    let library = ["libmpi", "libfmpich", "libinvivo_shim"];
+    let is_inside = library.iter().any(|name| module.contains(name));
+    is_inside
+        && ["mpi_", "pmpi_"]
+            .iter()
+            .any(|prefix| function.starts_with(prefix))
+}
+
+/// Counts what is inside the MPI library as the function that was called.
+pub fn without_inside(nodes: &mut Vec<ProfileNode>) {
+    let mut inside = None;
+    nodes.retain_mut(|node| {
+        if inside.is_some_and(|depth| node.depth > depth) {
+            return false;
+        }
+        inside = is_mpi(&node.kind, &node.function, &node.module).then_some(node.depth);
+        if inside.is_some() {
+            node.own_ns = node.ns;
+            // Symbol tables have both names at one address; users know it without the P.
+            if let Some(name) = node.function.strip_prefix('P')
+                && name.starts_with("MPI_")
+            {
+                node.function = name.to_owned();
+            }
+            // The wrapper and the library itself are one to who calls them.
+            node.module = "MPI".to_owned();
+            node.lines.clear();
+        }
+        true
+    });
+}
+
+/// How a node is called where there is one name for it.
+pub fn name(node: &ProfileNode) -> String {
+    match (node.kind.as_str(), node.function.as_str()) {
+        ("lost", _) => "(callers that are not known)".to_owned(),
+        ("left out", _) => "(...)".to_owned(),
+        (_, "") if node.module.is_empty() => "(code in no file)".to_owned(),
+        (_, "") => node.module.clone(),
+        (_, function) => function.to_owned(),
+    }
+}
+
+/// The path of each node: itself behind its callers, by their places in the list.
+fn paths(nodes: &[ProfileNode]) -> Vec<Vec<usize>> {
+    let mut path: Vec<usize> = Vec::new();
+    let one = |(at, node): (usize, &ProfileNode)| {
+        path.truncate(node.depth as usize);
+        path.push(at);
+        path.clone()
+    };
+    nodes.iter().enumerate().map(one).collect()
+}
+
+/// Functions, those with the most time of their own first.
+pub fn functions(nodes: &[ProfileNode]) -> Vec<Function> {
+    let key = |node: &ProfileNode| (name(node), node.module.clone());
+    let mut all: BTreeMap<(String, String), Function> = BTreeMap::new();
+    for path in paths(nodes) {
+        let Some((at, above)) = path.split_last() else {
+            continue;
+        };
+        let node = &nodes[*at];
+        let of = all.entry(key(node)).or_default();
+        of.own_ns += node.own_ns;
+        // Of a recursion the outermost has the time of all.
+        if !above.iter().any(|above| key(&nodes[*above]) == key(node)) {
+            of.ns += node.ns;
+            for line in &node.lines {
+                match of.lines.iter_mut().find(|(text, _)| *text == line.text) {
+                    Some((_, ns)) => *ns += line.ns,
+                    None => of.lines.push((line.text.clone(), line.ns)),
+                }
+            }
+        }
+    }
+    let named = all.into_iter().map(|((function, module), mut of)| {
+        of.lines.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+        (of.function, of.module) = (function, module);
+        of
+    });
+    let mut named: Vec<Function> = named.collect();
+    named.sort_by_key(|of| std::cmp::Reverse((of.own_ns, of.ns)));
+    named
+}
+
+/// A line for each path in which somebody was: functions joined by semicolons, the outermost
+/// first, a blank, and the time in ns. Several programs that draw flame graphs read it.
+pub fn folded(nodes: &[ProfileNode]) -> String {
+    let mut text = String::new();
+    for path in paths(nodes) {
+        let own_ns = path.last().map_or(0, |at| nodes[*at].own_ns);
+        if own_ns == 0 {
+            continue;
+        }
+        // What separates frames must not be in one.
+        let names = path
+            .iter()
+            .map(|at| name(&nodes[*at]).replace([';', '\n'], ":"));
+        let names: Vec<String> = names.collect();
+        text.push_str(&format!("{} {own_ns}\n", names.join(";")));
+    }
+    text
+}
+
+/// What came between two answers about the same ranks.
+pub fn difference(before: &ProfileReply, after: ProfileReply) -> ProfileReply {
+    let key = |nodes: &[ProfileNode], path: &[usize]| -> Vec<(String, String, String)> {
+        let frame = |at: &usize| {
+            let node = &nodes[*at];
+            (
+                node.kind.clone(),
+                node.function.clone(),
+                node.module.clone(),
+            )
+        };
+        path.iter().map(frame).collect()
+    };
+    let old = paths(&before.nodes);
+    let old: BTreeMap<_, &ProfileNode> = old
+        .iter()
+        .zip(&before.nodes)
+        .map(|(path, node)| (key(&before.nodes, path), node))
+        .collect();
+    let new = paths(&after.nodes);
+    let less = |node: &ProfileNode, path: &[usize]| {
+        let Some(old) = old.get(&key(&after.nodes, path)) else {
+            return node.clone();
+        };
+        let lines = node.lines.iter().map(|line| {
+            let earlier = old.lines.iter().find(|earlier| earlier.text == line.text);
+            ProfileLine {
+                ns: line
+                    .ns
+                    .saturating_sub(earlier.map_or(0, |earlier| earlier.ns)),
+                ..line.clone()
+            }
+        });
+        let mut lines: Vec<ProfileLine> = lines.filter(|line| line.ns > 0).collect();
+        lines.sort_by_key(|line| std::cmp::Reverse(line.ns));
+        ProfileNode {
+            ns: node.ns.saturating_sub(old.ns),
+            own_ns: node.own_ns.saturating_sub(old.own_ns),
+            // Who has the most of all need not have the most of the difference.
+            most_ns: 0,
+            lines,
+            ..node.clone()
+        }
+    };
+    let nodes: Vec<ProfileNode> = after
+        .nodes
+        .iter()
+        .zip(&new)
+        .map(|(node, path)| less(node, path))
+        .collect();
+    // What nothing came to is left out, unless it is above something.
+    let kept: BTreeSet<usize> = (nodes.iter().zip(&new))
+        .filter(|(node, _)| node.ns > 0)
+        .flat_map(|(_, path)| path.iter().copied())
+        .collect();
+    ProfileReply {
+        nodes: kept.into_iter().map(|at| nodes[at].clone()).collect(),
+        samples: after.samples.saturating_sub(before.samples),
+        samples_lost: after.samples_lost.saturating_sub(before.samples_lost),
+        cpu_ns: after.cpu_ns.saturating_sub(before.cpu_ns),
+        elapsed_ns: after.elapsed_ns.saturating_sub(before.elapsed_ns),
+        sampler_cpu_ns: after.sampler_cpu_ns.saturating_sub(before.sampler_cpu_ns),
+        left_out_ns: after.left_out_ns.saturating_sub(before.left_out_ns),
+        ..after
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub fn node(depth: u32, function: &str, (ns, own_ns): (u64, u64), line: &str) -> ProfileNode {
+        let module = if function.contains("MPI_") {
+            "libmpi.so.40"
+        } else {
+            "app"
+        };
+        ProfileNode {
+            depth,
+            kind: "function".into(),
+            function: function.into(),
+            module: module.into(),
+            ns,
+            own_ns,
+            most_rank: 1,
+            most_ns: ns,
+            lines: vec![ProfileLine {
+                text: line.into(),
+                ns,
+            }],
+        }
+    }
+
+    pub fn reply() -> ProfileReply {
+        let s = 1_000_000_000;
+        ProfileReply {
+            nodes: vec![
+                node(0, "main", (10 * s, 0), "app.c:90"),
+                node(1, "solve", (7 * s, s), "app.c:40"),
+                node(2, "solve", (4 * s, 3 * s), "app.c:41"),
+                node(3, "hot", (s, s), "app.c:12"),
+                node(2, "hot", (2 * s, 2 * s), "app.c:12"),
+                node(1, "PMPI_Recv", (3 * s, s), "+0x1"),
+                node(2, "poll", (2 * s, 2 * s), "+0x2"),
+            ],
+            ranks: 4,
+            sampled_ranks: 4,
+            samples: 2510,
+            cpu_ns: 10 * s,
+            elapsed_ns: 12 * s,
+            frequency_min: 251,
+            frequency_max: 251,
+            sampler_cpu_ns: s / 100,
+            ..ProfileReply::default()
+        }
+    }
+
+    #[test]
+    fn functions_have_their_own_time_and_that_of_their_callees() {
+        let mut nodes = reply().nodes;
+        without_inside(&mut nodes);
+        let all = functions(&nodes);
+        let told: Vec<(&str, u64, u64)> = all
+            .iter()
+            .map(|of| {
+                (
+                    of.function.as_str(),
+                    of.own_ns / 1_000_000_000,
+                    of.ns / 1_000_000_000,
+                )
+            })
+            .collect();
+        // A recursion counts once.
+        assert_eq!(
+            told,
+            [
+                ("solve", 4, 7),
+                ("MPI_Recv", 3, 3),
+                ("hot", 3, 3),
+                ("main", 0, 10),
+            ]
+        );
+        assert_eq!(all[2].lines, [("app.c:12".to_owned(), 3_000_000_000)]);
+    }
+
+    #[test]
+    fn paths_are_lines_that_flame_graphs_are_drawn_from() {
+        let mut nodes = reply().nodes;
+        nodes[3].function = "odd;name".into();
+        without_inside(&mut nodes);
+        assert_eq!(
+            folded(&nodes),
+            "main;solve 1000000000\n\
+             main;solve;solve 3000000000\n\
+             main;solve;solve;odd:name 1000000000\n\
+             main;solve;hot 2000000000\n\
+             main;MPI_Recv 3000000000\n"
+        );
+    }
+
+    #[test]
+    fn a_difference_has_what_came_between_and_its_callers() {
+        let before = reply();
+        let mut after = reply();
+        for at in [0, 1, 4] {
+            after.nodes[at].ns += 5;
+        }
+        after.nodes[4].own_ns += 5;
+        after.nodes.push(node(2, "new", (3, 3), "app.c:3"));
+        after.nodes[0].ns += 3;
+        after.nodes[5].ns += 3;
+        after.cpu_ns += 8;
+        let between = difference(&before, after);
+        let told: Vec<(u32, &str, u64, u64)> = between
+            .nodes
+            .iter()
+            .map(|node| (node.depth, node.function.as_str(), node.ns, node.own_ns))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (0, "main", 8, 0),
+                (1, "solve", 5, 0),
+                (2, "hot", 5, 5),
+                (1, "PMPI_Recv", 3, 0),
+                (2, "new", 3, 3),
+            ]
+        );
+        assert_eq!((between.cpu_ns, between.samples), (8, 0));
+        assert_eq!(difference(&before, reply()).nodes, []);
+    }
+}

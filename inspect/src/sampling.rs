@@ -1,0 +1,217 @@
+//! Samples a rank: where it spends its time on a processor, seen by the kernel's clock.
+//!
+//! ```text
+//! Sampler <- child, service      the supervisor's side: a process of its own, and orders to it
+//! service <- threads, mappings, gathered     empties rings, follows paths, answers
+//! threads <- ring <- record      an event for each thread, and what the kernel writes
+//! mappings                       which files have code there now
+//! gathered <- path, paths        places in files, and how often each path was seen
+//! answer <- namer                functions of places, added up to a tree
+//! ```
+//!
+//! A thread that runs is interrupted by the kernel at even intervals of its time on a processor,
+//! for some microseconds, in which its registers and the end of its stack are copied. The rest is
+//! done by the sampler's process, which reads foreign files: it may hang, and ends with nobody.
+//!
+//! Of a process with more than 256 threads the oldest are seen. A thread is seen within a tenth of
+//! a second after it began; what runs for a shorter time may not be.
+
+mod answer;
+mod gathered;
+mod mappings;
+mod namer;
+mod path;
+mod paths;
+mod record;
+mod ring;
+mod service;
+mod threads;
+
+use crate::child::Child;
+use crate::memory::ProcessMemory;
+use crate::sampling::ring::paranoid;
+use crate::sampling::service::{Ends, serve};
+use invivo_jobdir::process_stat;
+use invivo_proto::control::local::{FromSupervisor, LOCAL_BYTES_MAX, ToSupervisor};
+use invivo_proto::control::profile::{FREQUENCY_MAX, FREQUENCY_MIN, NoSamples};
+use invivo_proto::control::{decode, encode};
+use invivo_proto::ids::Rank;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, socketpair};
+use rustix::process::Pid;
+use std::ffi::CStr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// What the child calls itself.
+const SAMPLER_NAME: &CStr = c"invivo-sampler";
+/// The longest wait for the child's word: it opens events, which takes milliseconds.
+const WORD_WITHIN: Duration = Duration::from_secs(1);
+
+/// A process that samples a rank. Dropped, it is killed.
+pub struct Sampler {
+    orders: OwnedFd,
+    answers: OwnedFd,
+    /// The number of the last order.
+    sampling: u32,
+    _child: Child,
+}
+
+/// What one receive brought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// A [`FromSupervisor::Profiled`].
+    Message(FromSupervisor),
+    /// Nothing now.
+    Nothing,
+    /// The sampler is gone, or sent what is no message: there will be no more.
+    Ended,
+}
+
+impl Sampler {
+    /// Starts to sample a process of a rank, so many times a second: between [`FREQUENCY_MIN`] and
+    /// [`FREQUENCY_MAX`]. Takes a second at most. `prepare` is done first, by the sampler's
+    /// process.
+    ///
+    /// # Errors
+    /// Why the process cannot be sampled.
+    pub fn start(
+        rank: Rank,
+        pid: Pid,
+        frequency: u32,
+        prepare: impl FnOnce(),
+    ) -> Result<Sampler, NoSamples> {
+        // A child may not open it where Yama restricts this to parents.
+        let memory = ProcessMemory::of(pid).ok_or_else(|| unreadable(pid))?;
+        let ((orders, its_orders), (answers, its_answers)) = (pair()?, pair()?);
+        let keep = [
+            its_orders.as_raw_fd(),
+            its_answers.as_raw_fd(),
+            memory.descriptor().as_raw_fd(),
+        ];
+        let ends = Ends {
+            orders: its_orders,
+            answers: its_answers,
+        };
+        let child = Child::start(keep.into(), || {
+            // What people see of it in a list of processes.
+            let _ = rustix::thread::set_name(SAMPLER_NAME);
+            prepare();
+            serve(rank, pid, &memory, ends);
+        });
+        let mut sampler = Sampler {
+            orders,
+            answers,
+            sampling: 0,
+            _child: child.ok_or(NoSamples::NoRoom)?,
+        };
+        sampler.set_frequency(frequency.max(FREQUENCY_MIN))?;
+        Ok(sampler)
+    }
+
+    /// Samples so many times a second from now on, [`FREQUENCY_MAX`] at most; 0: no longer. What
+    /// was seen stays. Takes a second at most.
+    ///
+    /// # Errors
+    /// Why the process cannot be sampled: then it is not any more. After [`NoSamples::Broken`] this
+    /// sampler is of no use.
+    pub fn set_frequency(&mut self, frequency: u32) -> Result<(), NoSamples> {
+        self.sampling = self.sampling.wrapping_add(1);
+        let sampling = self.sampling;
+        let frequency = frequency.min(FREQUENCY_MAX);
+        let order = ToSupervisor::Sample {
+            sampling,
+            frequency,
+        };
+        if !self.order(&order) {
+            return Err(NoSamples::Broken);
+        }
+        let until = Instant::now() + WORD_WITHIN;
+        loop {
+            match receive(self.orders.as_fd()) {
+                Received::Message(FromSupervisor::Sampling {
+                    sampling: of,
+                    outcome,
+                }) if of == sampling => return outcome,
+                // The answer to an order that was given up.
+                Received::Message(_) => {}
+                Received::Nothing => {
+                    let rest = until.checked_duration_since(Instant::now());
+                    let rest = rest.ok_or(NoSamples::Broken)?;
+                    let mut came = [PollFd::new(&self.orders, PollFlags::IN)];
+                    // Whatever it says, the next receive tells.
+                    let _ = poll(&mut came, Timespec::try_from(rest).ok().as_ref());
+                }
+                Received::Ended => return Err(NoSamples::Broken),
+            }
+        }
+    }
+
+    /// Asks for what was seen so far; answers come by [`Sampler::receive`]. An answer that was
+    /// asked for before and is not there yet is given up, perhaps in the middle of its parts. False
+    /// where the sampler is gone, or has not looked at earlier questions.
+    pub fn ask(&mut self, profile: u32) -> bool {
+        self.order(&ToSupervisor::Profile { profile })
+    }
+
+    /// The next message, without waiting: all of them are [`FromSupervisor::Profiled`].
+    pub fn receive(&mut self) -> Received {
+        match receive(self.answers.as_fd()) {
+            Received::Message(message @ FromSupervisor::Profiled { .. }) => {
+                Received::Message(message)
+            }
+            Received::Nothing => Received::Nothing,
+            Received::Message(_) | Received::Ended => Received::Ended,
+        }
+    }
+
+    fn order(&self, order: &ToSupervisor) -> bool {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        let order = encode(order).ok();
+        order.is_some_and(|order| rustix::net::send(&self.orders, &order, flags).is_ok())
+    }
+}
+
+impl AsFd for Sampler {
+    /// Readable when there is something to receive, or the sampler is gone.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.answers.as_fd()
+    }
+}
+
+fn pair() -> Result<(OwnedFd, OwnedFd), NoSamples> {
+    let flags = SocketFlags::CLOEXEC;
+    socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
+        .map_err(|_| NoSamples::NoRoom)
+}
+
+/// Why the memory of a process cannot be opened: what forbids that would forbid events, too.
+fn unreadable(pid: Pid) -> NoSamples {
+    let stat = process_stat::stat(pid.as_raw_nonzero().get());
+    match stat.is_none_or(|stat| matches!(stat.state, 'Z' | 'X')) {
+        true => NoSamples::Ended,
+        false => NoSamples::Forbidden {
+            paranoid: paranoid(),
+        },
+    }
+}
+
+fn receive(socket: BorrowedFd<'_>) -> Received {
+    let mut bytes = [0; LOCAL_BYTES_MAX];
+    let flags = RecvFlags::DONTWAIT | RecvFlags::TRUNC;
+    loop {
+        // The length is the message's, so that one that is too long is seen.
+        return match rustix::net::recv(socket, &mut bytes, flags) {
+            Ok((_, length)) if length > 0 && length <= bytes.len() => {
+                decode(&bytes[..length]).map_or(Received::Ended, Received::Message)
+            }
+            Err(Errno::AGAIN) => Received::Nothing,
+            Err(Errno::INTR) => continue,
+            Ok(_) | Err(_) => Received::Ended,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+//! What the sampler's process does: empties rings, follows paths, and answers.
+//!
+//! It sleeps until a ring is half full, an order comes, or it is time to look for new threads. When
+//! the process that it samples has ended, it waits for questions only.
+
+use crate::mapped;
+use crate::memory::ProcessMemory;
+use crate::sampling::answer::Answering;
+use crate::sampling::gathered::Gathered;
+use crate::sampling::mappings::Mappings;
+use crate::sampling::path::Walker;
+use crate::sampling::record::Record;
+use crate::sampling::threads::Threads;
+use invivo_proto::control::local::{FromSupervisor, LOCAL_BYTES_MAX, ToSupervisor};
+use invivo_proto::control::profile::Sampled;
+use invivo_proto::control::{decode, encode};
+use invivo_proto::ids::Rank;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags};
+use rustix::process::Pid;
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+/// Between two looks for new threads.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+/// Orders that are taken in one go.
+const ORDERS_MAX: usize = 16;
+
+/// The ends of our sockets.
+pub struct Ends {
+    /// Orders come and are answered here.
+    pub orders: OwnedFd,
+    /// What was seen is sent here.
+    pub answers: OwnedFd,
+}
+
+/// Nobody asks any more.
+struct Left;
+
+/// Serves until nobody is there to ask.
+pub fn serve(rank: Rank, pid: Pid, memory: &ProcessMemory, ends: Ends) {
+    let mut service = Service {
+        rank,
+        ends,
+        threads: Threads::new(pid),
+        seen: Gathered::new(),
+        answering: None,
+        unsent: VecDeque::new(),
+        looked: Instant::now(),
+    };
+    let mut mappings = Mappings::of(pid);
+    loop {
+        // The walker borrows what is mapped, so that a change needs another one.
+        let text = mappings.take();
+        let files = mapped::files(&text);
+        let mut walker = Walker::new(memory, &files);
+        loop {
+            match service.turn(&mut walker) {
+                Ok(true) => mappings.note_stale(),
+                Ok(false) => {}
+                Err(Left) => return,
+            }
+            if service.threads.is_on() && mappings.has_changed(pid) {
+                break;
+            }
+        }
+    }
+}
+
+struct Service {
+    rank: Rank,
+    ends: Ends,
+    threads: Threads,
+    seen: Gathered,
+    answering: Option<Answering>,
+    /// Parts of an answer that the supervisor has not taken yet.
+    unsent: VecDeque<Vec<u8>>,
+    /// When threads were last looked for.
+    looked: Instant,
+}
+
+impl Service {
+    /// Waits, and does what there is to do; true where code was met, or mapped, in a file that is
+    /// not known.
+    fn turn(&mut self, walker: &mut Walker<'_>) -> Result<bool, Left> {
+        let hung = self.wait();
+        let is_stale = self.take(walker);
+        self.threads.forget(hung.into_iter());
+        if self.threads.is_on() && self.looked.elapsed() >= LOOK_INTERVAL {
+            self.looked = Instant::now();
+            // Why a thread is not seen is told for the first ones, by the answer to the order.
+            let _ = self.threads.look();
+        }
+        self.obey()?;
+        self.answer();
+        self.send()?;
+        Ok(is_stale)
+    }
+
+    /// Waits until there is something to do; which of the threads' events have hung up.
+    fn wait(&self) -> Vec<bool> {
+        let wanted = match self.unsent.is_empty() {
+            true => PollFlags::empty(),
+            false => PollFlags::OUT,
+        };
+        let mut waited = vec![
+            PollFd::new(&self.ends.orders, PollFlags::IN),
+            PollFd::new(&self.ends.answers, wanted),
+        ];
+        waited.extend(self.threads.waited());
+        let most = match (&self.answering, self.threads.is_on()) {
+            (Some(_), _) => Some(Duration::ZERO),
+            (None, true) => Some(LOOK_INTERVAL.saturating_sub(self.looked.elapsed())),
+            (None, false) => None,
+        };
+        let most = most.and_then(|most| Timespec::try_from(most).ok());
+        // Where it fails, there is nothing to be seen by it.
+        let is_seen = poll(&mut waited, most.as_ref()).is_ok();
+        let threads = waited.into_iter().skip(2);
+        threads
+            .map(|event| is_seen && event.revents().intersects(PollFlags::HUP | PollFlags::ERR))
+            .collect()
+    }
+
+    /// Empties the rings.
+    fn take(&mut self, walker: &mut Walker<'_>) -> bool {
+        let (seen, ns) = (&mut self.seen, self.threads.period_ns());
+        let mut is_stale = false;
+        self.threads.take(|record| match record {
+            Record::Sample(sample) => {
+                let (path, is_known) = walker.walk(&sample, &mut seen.modules);
+                is_stale |= !is_known;
+                seen.add(&path, ns);
+            }
+            Record::Lost(lost) => seen.add_lost(lost),
+            Record::Mapped => is_stale = true,
+            Record::Other => {}
+        });
+        is_stale
+    }
+
+    /// Does what has been ordered.
+    fn obey(&mut self) -> Result<(), Left> {
+        for _ in 0..ORDERS_MAX {
+            let mut bytes = [0; 256];
+            let flags = RecvFlags::DONTWAIT;
+            let read = match rustix::net::recv(&self.ends.orders, &mut bytes, flags) {
+                Ok((0, _)) => return Err(Left),
+                Ok((read, _)) => read,
+                Err(Errno::AGAIN | Errno::INTR) => return Ok(()),
+                Err(_) => return Err(Left),
+            };
+            match decode(&bytes[..read]) {
+                Ok(ToSupervisor::Sample {
+                    sampling,
+                    frequency,
+                }) => {
+                    let outcome = self.threads.switch(frequency);
+                    self.looked = Instant::now();
+                    let word = encode(&FromSupervisor::Sampling { sampling, outcome });
+                    // One that does not read its answers does not wait for them either.
+                    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+                    let _ = word.map(|word| rustix::net::send(&self.ends.orders, &word, flags));
+                }
+                Ok(ToSupervisor::Profile { profile }) => {
+                    // What was asked before is of no interest any more.
+                    self.unsent.clear();
+                    self.answering = Some(self.seen.answering(profile, self.sampling()));
+                }
+                Ok(_) | Err(_) => return Err(Left),
+            }
+        }
+        Ok(())
+    }
+
+    /// What is known of the sampling; what was seen is to be added.
+    fn sampling(&self) -> Sampled {
+        let frequency = self.threads.frequency();
+        Sampled {
+            elapsed_ns: nanoseconds(self.threads.elapsed()),
+            sampler_cpu_ns: nanoseconds(own_time()),
+            frequency: (frequency, frequency),
+            without_kernel: u32::from(!self.threads.with_kernel()),
+            ..Sampled::default()
+        }
+    }
+
+    /// Goes on with the answer, if one is being made.
+    fn answer(&mut self) {
+        let Some(mut answering) = self.answering.take() else {
+            return;
+        };
+        if answering.go_on(&self.seen.names()) {
+            self.answering = Some(answering);
+            return;
+        }
+        let parts = answering.parts(self.rank);
+        let fits = |part: &Vec<u8>| part.len() <= LOCAL_BYTES_MAX;
+        let parts = parts.iter().filter_map(|part| encode(part).ok());
+        self.unsent = parts.filter(fits).collect();
+    }
+
+    /// Sends what the supervisor has room for.
+    fn send(&mut self) -> Result<(), Left> {
+        while let Some(part) = self.unsent.front() {
+            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+            match rustix::net::send(&self.ends.answers, part, flags) {
+                Ok(_) => {
+                    self.unsent.pop_front();
+                }
+                Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS) => return Ok(()),
+                Err(_) => return Err(Left),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The time that this process has spent on a processor.
+fn own_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

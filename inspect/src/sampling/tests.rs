@@ -1,0 +1,232 @@
+//! Real processes that spend known shares of their time in known functions.
+
+mod profiles;
+mod program;
+
+use super::*;
+use crate::apart::once;
+use invivo_proto::control::profile::Sampled;
+use invivo_proto::control::stacks::Frame;
+use profiles::{answer, is_share, is_told, name, profile, time};
+use program::Program;
+use rustix::process::Signal;
+
+fn sampled(program: &Program, frequency: u32) -> Sampler {
+    Sampler::start(Rank(3), program.pid(), frequency, || ()).expect("perf events")
+}
+
+#[test]
+fn shares_and_callers_of_functions_are_seen() {
+    let mut program = Program::new();
+    let mut sampler = sampled(&program, 1000);
+    let spent = program.run("both 1.2");
+    let (seen, nodes) = profile(&mut sampler);
+    let (heavy, light) = (["main", "both", "heavy"], ["main", "both", "light"]);
+    let (heavy, light) = (time(&nodes, &heavy), time(&nodes, &light));
+    assert!(
+        is_share(heavy, heavy + light, 0.75, 0.04),
+        "{heavy} {light}"
+    );
+    // Whatever path they are at the end of.
+    assert!(heavy + light >= seen.cpu_ns * 9 / 10, "{seen:?} {nodes:#?}");
+    assert!(time(&nodes, &["lost"]) <= seen.cpu_ns / 50, "{nodes:#?}");
+
+    let told = seen.cpu_ns + seen.lost * 1_000_000;
+    assert!(is_told(told, spent), "{seen:?} {spent}");
+    assert_eq!(seen.cpu_ns, seen.samples * 1_000_000);
+    assert_eq!(seen.frequency, (1000, 1000));
+    assert!(seen.elapsed_ns >= spent && seen.sampler_cpu_ns > 0);
+    let cost = |seen: &Sampled| seen.sampler_cpu_ns / seen.samples;
+    println!("{} ns for a sample, {told} ns of {spent}", cost(&seen));
+
+    let roots = nodes.iter().filter(|node| node.depth == 0);
+    assert_eq!(roots.map(|node| node.ns).sum::<u64>(), seen.cpu_ns);
+    assert!(nodes.iter().all(|node| node.most == (Rank(3), node.ns)));
+    let inner = nodes
+        .iter()
+        .find(|node| name(node) == "heavy")
+        .expect("seen");
+    let is_line = |line: &String| line.starts_with("spinner.c:");
+    assert!(
+        !inner.lines.is_empty() && inner.lines.keys().all(is_line),
+        "{inner:?}"
+    );
+    // Its clock is the kernel's.
+    let kernel = time(&nodes, &["[kernel]"]);
+    assert_eq!(seen.without_kernel == 0, kernel > 0, "{nodes:#?}");
+}
+
+#[test]
+fn a_thread_that_begins_later_is_seen() {
+    let mut program = Program::new();
+    let mut sampler = sampled(&program, 1000);
+    let spent = program.run("thread");
+    let (seen, nodes) = profile(&mut sampler);
+    let beside = time(&nodes, &["beside", "heavy"]);
+    assert!(
+        beside >= spent / 2 && beside <= spent * 11 / 10,
+        "{seen:?} {spent}"
+    );
+
+    // Its event, which stays hung up, is not waited for.
+    std::thread::sleep(Duration::from_secs(1));
+    let (later, _) = profile(&mut sampler);
+    let busy = later.sampler_cpu_ns - seen.sampler_cpu_ns;
+    assert!(busy < 100_000_000, "it waits: {busy}");
+}
+
+#[test]
+fn of_a_crowd_of_threads_the_oldest_are_seen() {
+    let mut program = Program::new();
+    program.run("crowd");
+    let mut sampler = sampled(&program, 1000);
+    let spent = program.run("both 0.5");
+    let (seen, nodes) = profile(&mut sampler);
+    let both = time(&nodes, &["main", "both"]);
+    let lost = seen.lost * 1_000_000;
+    assert!(is_told(both + lost, spent), "{seen:?} {spent}");
+}
+
+#[test]
+fn a_path_deeper_than_the_copied_stack_has_lost_callers() {
+    let mut program = Program::new();
+    let mut sampler = sampled(&program, 1000);
+    let spent = program.run("deep");
+    let (seen, nodes) = profile(&mut sampler);
+    let lost = nodes.iter().find(|node| node.frame == Frame::Lost);
+    let lost = lost.expect("a path without its callers");
+    assert!(lost.depth == 0 && lost.ns >= spent / 2, "{seen:?}");
+    let inner = time(&nodes, &["deep", "deep", "heavy"]);
+    assert!(inner >= seen.cpu_ns * 8 / 10, "{seen:?} {nodes:#?}");
+    assert!(time(&nodes, &["lost", "deep", "deep"]) >= inner * 9 / 10);
+}
+
+#[test]
+fn a_process_of_another_user_is_forbidden() {
+    let told = once(Duration::from_secs(30), &[], || {
+        if rustix::process::geteuid().is_root() {
+            let nobody = rustix::process::Uid::from_raw(65534);
+            rustix::thread::set_thread_uid(nobody).expect("root may");
+        }
+        match Sampler::start(Rank(0), Pid::INIT, 100, || ()) {
+            Err(NoSamples::Forbidden { paranoid }) => vec![paranoid as u8],
+            _ => Vec::new(),
+        }
+    });
+    assert_eq!(told, Some(vec![paranoid() as u8]));
+}
+
+#[test]
+fn a_file_that_is_mapped_later_has_names() {
+    let mut program = Program::new();
+    let mut sampler = sampled(&program, 1000);
+    // The files are read now.
+    program.run("both 0.1");
+    let spent = program.run("plugin");
+    let (seen, nodes) = profile(&mut sampler);
+    let plugin = time(&nodes, &["main", "plugin_work"]);
+    assert!(plugin >= spent / 2, "{seen:?} {nodes:#?}");
+}
+
+#[test]
+fn a_process_that_sleeps_gives_few_samples() {
+    let program = Program::new();
+    let mut sampler = sampled(&program, 1000);
+    std::thread::sleep(Duration::from_millis(500));
+    let (seen, _) = profile(&mut sampler);
+    assert!(seen.samples <= 5, "{seen:?}");
+    assert!(seen.elapsed_ns >= 500_000_000);
+}
+
+#[test]
+fn a_frequency_can_be_changed_and_switched_off() {
+    let mut program = Program::new();
+    let mut sampler = sampled(&program, 1000);
+    let often = program.run("both 0.4");
+    assert_eq!(sampler.set_frequency(100), Ok(()));
+    let seldom = program.run("both 0.8");
+    assert_eq!(sampler.set_frequency(0), Ok(()));
+    let (before, _) = profile(&mut sampler);
+    program.run("both 0.2");
+    let (seen, _) = profile(&mut sampler);
+    assert_eq!(seen.samples, before.samples);
+    assert_eq!(seen.elapsed_ns, before.elapsed_ns, "only while it was on");
+    assert!(is_told(seen.cpu_ns, often + seldom), "{seen:?}");
+    let expected = (often / 1_000_000 + seldom / 10_000_000) as f64;
+    assert!(
+        (0.8..=1.05).contains(&(seen.samples as f64 / expected)),
+        "{seen:?}"
+    );
+    assert_eq!(sampler.set_frequency(500), Ok(()));
+    program.run("both 0.2");
+    let (again, _) = profile(&mut sampler);
+    assert!(again.samples >= seen.samples + 50 && again.frequency == (500, 500));
+}
+
+#[test]
+fn a_process_that_has_ended_is_still_told() {
+    let mut program = Program::new();
+    let mut sampler = sampled(&program, 1000);
+    let spent = program.run("both 0.4");
+    program.leave();
+    // It is noticed at the next look.
+    std::thread::sleep(Duration::from_millis(300));
+    let (before, _) = profile(&mut sampler);
+    std::thread::sleep(Duration::from_secs(1));
+    let (seen, nodes) = profile(&mut sampler);
+    assert!(
+        time(&nodes, &["main", "both", "heavy"]) >= spent / 2,
+        "{nodes:#?}"
+    );
+    assert_eq!(seen.elapsed_ns, before.elapsed_ns);
+    let busy = seen.sampler_cpu_ns - before.sampler_cpu_ns;
+    assert!(busy < 100_000_000, "it waits: {busy}");
+    assert_eq!(sampler.set_frequency(100), Err(NoSamples::Ended));
+    let gone = Sampler::start(Rank(0), program.pid(), 100, || ());
+    assert_eq!(gone.err(), Some(NoSamples::Ended));
+}
+
+#[test]
+fn a_sampler_that_dies_or_hangs_is_broken() {
+    let program = Program::new();
+    for (signal, has_ended) in [(Signal::KILL, true), (Signal::STOP, false)] {
+        let mut sampler = sampled(&program, 100);
+        let pid = sampler._child.pid();
+        rustix::process::kill_process(pid, signal).expect("ours");
+        // Signals take effect at some time.
+        std::thread::sleep(Duration::from_millis(200));
+        let begun = Instant::now();
+        assert_eq!(sampler.set_frequency(200), Err(NoSamples::Broken));
+        assert!(begun.elapsed() < Duration::from_secs(5));
+        assert_eq!(sampler.ask(1), !has_ended);
+        let expected = if has_ended {
+            Received::Ended
+        } else {
+            Received::Nothing
+        };
+        assert_eq!(sampler.receive(), expected);
+        drop(sampler);
+        assert!(
+            rustix::process::test_kill_process(pid).is_err(),
+            "waited for"
+        );
+    }
+}
+
+#[test]
+fn a_supervisor_that_reads_late_gets_the_last_answer() {
+    let mut program = Program::new();
+    let mut sampler = sampled(&program, 2000);
+    program.run("both 0.2");
+    let mut last = 0;
+    for number in 1..300 {
+        if sampler.ask(number) {
+            last = number;
+        }
+    }
+    program.run("both 0.2");
+    let (seen, nodes) = answer(&mut sampler, last);
+    assert!(seen.samples > 0 && !nodes.is_empty());
+    let (later, _) = profile(&mut sampler);
+    assert!(later.samples > seen.samples, "it goes on");
+}

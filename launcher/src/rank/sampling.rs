@@ -1,0 +1,32 @@
+//! What a supervisor has of its rank's sampling.
+
+use invivo_inspect::sampling::Sampler;
+use invivo_proto::control::profile::NoSamples;
+use rustix::event::{PollFd, PollFlags};
+
+/// What of sampling there is.
+pub struct Sampling {
+    pub sampler: Option<Sampler>,
+    /// Why there is no sampler.
+    pub without: NoSamples,
+    /// The question that the sampler has not answered whole.
+    pub asked: Option<u32>,
+}
+
+impl Default for Sampling {
+    fn default() -> Sampling {
+        Sampling {
+            sampler: None,
+            without: NoSamples::Off,
+            asked: None,
+        }
+    }
+}
+
+impl Sampling {
+    /// What tells that the sampler has something to say.
+    pub fn poll_fd(&self) -> Option<PollFd<'_>> {
+        let sampler = self.sampler.as_ref()?;
+        Some(PollFd::new(sampler, PollFlags::IN))
+    }
+}

@@ -1,0 +1,91 @@
+//! Has the rank sampled by a process of its own, and passes on to the place what that has seen.
+
+use super::Supervisor;
+use crate::tool::processors;
+use invivo_inspect::sampling::{Received, Sampler};
+use invivo_proto::control::local::FromSupervisor;
+use invivo_proto::control::profile::{NoSamples, Sampled};
+use invivo_proto::ids::Rank;
+
+impl Supervisor<'_> {
+    /// Samples the rank from now on, or no longer.
+    pub(super) fn order_sampling(&mut self, sampling: u32, frequency: u32) {
+        let outcome = self.sample(frequency);
+        self.tell(&FromSupervisor::Sampling { sampling, outcome });
+    }
+
+    fn sample(&mut self, frequency: u32) -> Result<(), NoSamples> {
+        let outcome = match &mut self.sampling.sampler {
+            Some(sampler) => sampler.set_frequency(frequency),
+            None if frequency == 0 => Ok(()),
+            None => {
+                let pid = self.process_in_mpi().ok_or(NoSamples::Ended);
+                let rank = Rank(self.assignment.identity.rank);
+                let (launcher, barrier) =
+                    (self.assignment.launcher, self.assignment.barrier.as_ref());
+                // It does not take its time from the rank where there is another processor.
+                let aside = || processors::step_aside(launcher, barrier);
+                let started = pid.and_then(|pid| Sampler::start(rank, pid, frequency, aside));
+                started.map(|sampler| self.sampling.sampler = Some(sampler))
+            }
+        };
+        match outcome {
+            // What was seen until then is there.
+            Err(NoSamples::Broken) => self.sampler_broke(),
+            Err(why) if self.sampling.sampler.is_none() => self.sampling.without = why,
+            _ => {}
+        }
+        outcome
+    }
+
+    /// Asks the sampler where the rank spends its time; its answer is passed on when it comes.
+    pub(super) fn ask_profile(&mut self, profile: u32) {
+        // A new question replaces the one before.
+        let sampler = self.sampling.sampler.as_mut();
+        match sampler.map(|sampler| sampler.ask(profile)) {
+            Some(true) => self.sampling.asked = Some(profile),
+            Some(false) => self.say_without(profile, NoSamples::Silent),
+            None => self.say_without(profile, self.sampling.without),
+        }
+    }
+
+    /// Passes on what the sampler has said.
+    pub(super) fn pass_profile(&mut self) {
+        loop {
+            let Some(sampler) = &mut self.sampling.sampler else {
+                return;
+            };
+            match sampler.receive() {
+                Received::Message(message) => {
+                    if let FromSupervisor::Profiled { rest: 0, .. } = message {
+                        self.sampling.asked = None;
+                    }
+                    // A place that does not read now gets none of the others either.
+                    if !self.offer(&message) {
+                        return;
+                    }
+                }
+                Received::Nothing => return,
+                Received::Ended => self.sampler_broke(),
+            }
+        }
+    }
+
+    fn sampler_broke(&mut self) {
+        self.sampling.sampler = None;
+        self.sampling.without = NoSamples::Broken;
+        if let Some(profile) = self.sampling.asked.take() {
+            self.say_without(profile, NoSamples::Broken);
+        }
+    }
+
+    fn say_without(&mut self, profile: u32, why: NoSamples) {
+        let seen: Result<Sampled, NoSamples> = Err(why);
+        self.offer(&FromSupervisor::Profiled {
+            profile,
+            seen,
+            nodes: Vec::new(),
+            rest: 0,
+        });
+    }
+}

@@ -1,0 +1,70 @@
+//! Converts samples to their message for clients.
+
+use super::stacks::{frame, which};
+use crate::v1;
+use invivo_proto::control::profile::{NoSamples, Node, Profile, Unsampled};
+
+pub fn reply(profile: &Profile, coverage: v1::Coverage) -> v1::ProfileReply {
+    let seen = &profile.seen;
+    v1::ProfileReply {
+        coverage: Some(coverage),
+        nodes: profile.nodes.iter().map(node).collect(),
+        ranks: profile.ranks,
+        sampled_ranks: profile.sampled,
+        without: profile
+            .without
+            .iter()
+            .map(|(why, of)| without(*why, of))
+            .collect(),
+        samples: seen.samples,
+        samples_lost: seen.lost,
+        cpu_ns: seen.cpu_ns,
+        elapsed_ns: seen.elapsed_ns,
+        sampler_cpu_ns: seen.sampler_cpu_ns,
+        frequency_min: seen.frequency.0,
+        frequency_max: seen.frequency.1,
+        ranks_without_kernel: seen.without_kernel,
+        samples_unnamed: seen.unnamed,
+        left_out_ns: profile.left_out_ns,
+    }
+}
+
+fn node(of: &Node) -> v1::ProfileNode {
+    let (kind, function, module) = frame(&of.frame);
+    let lines = of.lines.iter().map(|(text, ns)| v1::ProfileLine {
+        text: text.clone(),
+        ns: *ns,
+    });
+    let mut lines: Vec<v1::ProfileLine> = lines.collect();
+    lines.sort_by_key(|line| std::cmp::Reverse(line.ns));
+    v1::ProfileNode {
+        depth: of.depth.into(),
+        kind: kind.to_owned(),
+        function: function.to_owned(),
+        module: module.to_owned(),
+        ns: of.ns,
+        own_ns: of.own_ns,
+        most_rank: of.most.0.0,
+        most_ns: of.most.1,
+        lines,
+    }
+}
+
+fn without(why: NoSamples, of: &Unsampled) -> v1::ProfileWithout {
+    let (reason, paranoid) = match why {
+        NoSamples::Off => ("off", 0),
+        NoSamples::Starting => ("starting", 0),
+        NoSamples::Ended => ("ended", 0),
+        NoSamples::Silent => ("silent", 0),
+        NoSamples::Forbidden { paranoid } => ("forbidden", paranoid),
+        NoSamples::Unsupported => ("unsupported", 0),
+        NoSamples::NoRoom => ("no room", 0),
+        NoSamples::Broken => ("broken", 0),
+    };
+    v1::ProfileWithout {
+        reason: reason.to_owned(),
+        ranks: of.ranks,
+        which: which(&of.named, of.ranks),
+        paranoid: paranoid.into(),
+    }
+}

@@ -1,0 +1,190 @@
+//! Samples: ordered of supervisors, acknowledged when all have answered, and added up.
+
+use super::*;
+use invivo_proto::control::profile::{NoSamples, Node, Profile, Sampled};
+use invivo_proto::control::stacks::{Chosen, Frame};
+
+fn sampling(said: Vec<Up>) -> Option<(u64, Acks)> {
+    said.into_iter().find_map(|up| match up {
+        Up::Ack { command, acks } => Some((command.0, acks)),
+        _ => None,
+    })
+}
+
+/// The number of an order, which is for this frequency.
+fn ordered(supervisor: &OneSupervisor, hertz: u32) -> u32 {
+    match supervisor.hear() {
+        Some(ToSupervisor::Sample {
+            sampling,
+            frequency,
+        }) if frequency == hertz => sampling,
+        other => panic!("no order to sample at {hertz} Hz but {other:?}"),
+    }
+}
+
+fn answer(supervisor: &OneSupervisor, sampling: u32, outcome: Result<(), NoSamples>) {
+    supervisor.say(&FromSupervisor::Sampling { sampling, outcome });
+}
+
+#[test]
+fn sampling_is_acknowledged_when_every_supervisor_has_answered() {
+    let mut scene = Scene::new();
+    let (first, _rank) = scene.attach(0);
+    let (second, _other) = scene.attach(1);
+    scene.command(1, Verb::Sampling { frequency: 251 });
+    let numbers = [&first, &second].map(|supervisor| ordered(supervisor, 251));
+    answer(&first, numbers[0], Ok(()));
+    assert_eq!(sampling(scene.step(3)), None);
+    answer(
+        &second,
+        numbers[1],
+        Err(NoSamples::Forbidden { paranoid: 3 }),
+    );
+    let (command, acks) = sampling(scene.step(1)).expect("acknowledged");
+    assert_eq!((command, acks.targets, acks.done), (1, 2, 1));
+    assert_eq!(acks.slowest.map(|(rank, _)| rank), Some(Rank(1)));
+    let (rank, why) = &acks.failures[0];
+    assert_eq!(*rank, Rank(1));
+    assert!(why.contains("kernel.perf_event_paranoid is 3"), "{why}");
+}
+
+#[test]
+fn a_supervisor_that_is_silent_is_named_in_time() {
+    let mut scene = Scene::new();
+    let (first, _rank) = scene.attach(0);
+    let (_second, _other) = scene.attach(1);
+    scene.command(4, Verb::Sampling { frequency: 10 });
+    let number = ordered(&first, 10);
+    answer(&first, number, Ok(()));
+    assert_eq!(sampling(scene.step(1000)), None);
+    let (_, acks) = sampling(scene.step(600)).expect("acknowledged");
+    assert_eq!(acks.done, 1);
+    assert!(acks.failures[0].1.contains("did not answer"));
+    // Its answer to an order that is over changes nothing.
+    answer(&first, number, Err(NoSamples::Broken));
+    assert_eq!(sampling(scene.step(1)), None);
+}
+
+#[test]
+fn a_rank_that_comes_later_is_sampled_as_the_others() {
+    let mut scene = Scene::of(JobInfo {
+        recording: true,
+        sampling: 99,
+        ..JobInfo::default()
+    });
+    let (first, _rank) = scene.attach(0);
+    let number = ordered(&first, 99);
+    answer(&first, number, Err(NoSamples::NoRoom));
+    scene.step(1);
+    let notes = scene.status().notes;
+    let told = notes
+        .iter()
+        .any(|note| note.contains("rank 0 is not sampled"));
+    assert!(told, "{notes:?}");
+    scene.command(2, Verb::Sampling { frequency: 0 });
+    let number = ordered(&first, 0);
+    answer(&first, number, Ok(()));
+    let (_, acks) = sampling(scene.step(1)).expect("acknowledged");
+    assert_eq!((acks.targets, acks.done), (2, 2), "the other has not come");
+    // And it is not told anything when it comes: sampling is off.
+    let (second, _other) = scene.attach(1);
+    assert_eq!(second.hear(), None);
+}
+
+fn ask(scene: &mut Scene) {
+    scene.down(Down::Query {
+        wave: WaveId(3),
+        query: Query::Profile {
+            chosen: Chosen::ALL,
+        },
+    });
+}
+
+fn profile(said: Vec<Up>) -> Option<Profile> {
+    said.into_iter().find_map(|up| match up {
+        Up::Partial {
+            wave: WaveId(3),
+            partial: Partial::Profile(profile),
+            ..
+        } => Some(*profile),
+        _ => None,
+    })
+}
+
+fn node(depth: u8, name: &str, ns: u64, own_ns: u64) -> Node {
+    Node {
+        depth,
+        frame: Frame::Function {
+            module: "app".into(),
+            name: name.into(),
+        },
+        ns,
+        own_ns,
+        // What a supervisor says of other ranks does not matter.
+        most: (Rank(77), 1),
+        lines: [("a.c:1".to_owned(), ns)].into(),
+    }
+}
+
+fn say(supervisor: &OneSupervisor, cpu_ns: u64, nodes: &[Node], rest: u32) {
+    let seen = Sampled {
+        samples: 10,
+        cpu_ns,
+        ..Sampled::default()
+    };
+    supervisor.say(&FromSupervisor::Profiled {
+        profile: 1,
+        seen: Ok(seen),
+        nodes: nodes.to_vec(),
+        rest,
+    });
+}
+
+#[test]
+fn samples_of_all_ranks_are_one_tree() {
+    let mut scene = Scene::new();
+    let (first, _rank) = scene.attach(0);
+    let (second, _other) = scene.attach(1);
+    ask(&mut scene);
+    let question = Some(ToSupervisor::Profile { profile: 1 });
+    assert_eq!((first.hear(), second.hear()), (question.clone(), question));
+    say(&first, 100, &[node(0, "main", 100, 30)], 1);
+    say(&second, 50, &[node(0, "main", 50, 50)], 0);
+    assert_eq!(profile(scene.step(1)), None, "a part is to come");
+    say(&first, 100, &[node(1, "solve", 70, 70)], 0);
+    let profile = profile(scene.step(1)).expect("an answer");
+    assert_eq!((profile.ranks, profile.sampled), (2, 2));
+    assert_eq!((profile.seen.cpu_ns, profile.seen.samples), (150, 20));
+    let told: Vec<(u8, u64, u64, (Rank, u64))> = profile
+        .nodes
+        .iter()
+        .map(|node| (node.depth, node.ns, node.own_ns, node.most))
+        .collect();
+    assert_eq!(
+        told,
+        [(0, 150, 80, (Rank(0), 100)), (1, 70, 70, (Rank(0), 70))]
+    );
+}
+
+#[test]
+fn a_rank_of_which_half_has_come_counts_as_silent() {
+    let mut scene = Scene::new();
+    let (first, _rank) = scene.attach(0);
+    let (second, _other) = scene.attach(1);
+    ask(&mut scene);
+    say(&first, 100, &[node(0, "main", 100, 30)], 1);
+    second.say(&FromSupervisor::Profiled {
+        profile: 1,
+        seen: Err(NoSamples::Off),
+        nodes: Vec::new(),
+        rest: 0,
+    });
+    assert_eq!(profile(scene.step(100)), None);
+    let profile = profile(scene.step(800)).expect("an answer");
+    assert_eq!(
+        (profile.ranks, profile.sampled, profile.nodes.len()),
+        (2, 0, 0)
+    );
+    let why: Vec<NoSamples> = profile.without.keys().copied().collect();
+    assert_eq!(why, [NoSamples::Off, NoSamples::Silent]);
+}
