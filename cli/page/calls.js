@@ -1,5 +1,6 @@
 // The calls of a timeline: found by time, by name and by message, and told in words.
 
+import { APART as COLOURS } from './colours.js';
 import { count, counted, duration, size } from './units.js';
 
 /**
@@ -36,17 +37,6 @@ import { count, counted, duration, size } from './units.js';
  * @typedef {{location: number, call: number}} Place
  */
 
-/** Colours that all eyes tell apart (Okabe and Ito), and one for all the rest. */
-const COLOURS = [
-  '#56b4e9',
-  '#e69f00',
-  '#009e73',
-  '#cc79a7',
-  '#d55e00',
-  '#f0e442',
-  '#0072b2',
-  '#b0b0b0',
-];
 /** Beyond any number of calls. */
 const FAR = 2 ** 24;
 const UNITS = { ns: 1, us: 1e3, ms: 1e6, s: 1e9 };

@@ -1,6 +1,18 @@
-// A scale of colours that grows in lightness alike for all eyes (cividis: Nunez, Anderton and
-// Renslow, PLOS ONE 13(7), 2018).
+// Colours for all eyes: a scale of them, and some that are told apart.
 
+/** Colours that all eyes tell apart (Okabe and Ito), and one for all the rest. */
+export const APART = [
+  '#56b4e9',
+  '#e69f00',
+  '#009e73',
+  '#cc79a7',
+  '#d55e00',
+  '#f0e442',
+  '#0072b2',
+  '#b0b0b0',
+];
+
+/** Their lightness grows alike (cividis: Nunez, Anderton and Renslow, PLOS ONE 13(7), 2018). */
 const STOPS = [
   [0, 34, 78],
   [18, 53, 112],

@@ -40,6 +40,8 @@ const ORDERS = {
       'All that was recorded so far is forgotten, for everybody who looks at this job. This ' +
       'cannot be undone.',
   },
+  sample: { order: 'sampling', text: 'Sampling on (251 Hz)', words: { frequency: 'on' } },
+  unsample: { order: 'sampling', text: 'Sampling off', words: { frequency: 'off' } },
   shutdown: {
     order: 'shutdown',
     text: 'End the measurement',

@@ -7,6 +7,7 @@ import { byId, choice, el, say } from './dom.js';
 import { functions } from './functions.js';
 import { matrix } from './matrix.js';
 import { now } from './now.js';
+import { profile } from './profile.js';
 import * as server from './server.js';
 import { stuck } from './stuck.js';
 import { time } from './time.js';
@@ -14,7 +15,9 @@ import { timeline } from './timeline.js';
 import { waits } from './waits.js';
 
 /** @type {import('./screen').Screen[]} */
-const SCREENS = [now, time, timeline, functions, matrix, waits, stuck, buffers, control];
+const SCREENS = [now, time, timeline, functions, profile, matrix, waits, stuck, buffers, control];
+/** Their keys, in this order. */
+const SCREEN_KEYS = '1234567890';
 /** Between two questions of a screen, and between two attempts to reach the server, in ms. */
 const [RENEW_MS, RETRY_MS] = [1000, 1000];
 const RATES = /** @type {[string, string][]} */ ([
@@ -198,7 +201,7 @@ function freeze() {
 function help() {
   const dialog = /** @type {HTMLDialogElement} */ (byId('dialog'));
   const keys = [
-    ...SCREENS.map(({ title }, at) => [`${at + 1}`, title]),
+    ...SCREENS.map(({ title }, at) => [SCREEN_KEYS[at], title]),
     ['space', 'freeze or unfreeze the screen; the bar stays live'],
     ['P, C', 'pause the application, let it continue'],
     ['R', 'recording on or off'],
@@ -224,7 +227,7 @@ function key(event) {
   const isTyped = ['INPUT', 'SELECT', 'BUTTON'].includes(target.tagName);
   const isOpen = /** @type {HTMLDialogElement} */ (byId('dialog')).open;
   if (isOpen || event.ctrlKey || event.altKey || event.metaKey) return;
-  const screen = SCREENS[Number(event.key) - 1];
+  const screen = event.key.length === 1 ? SCREENS[SCREEN_KEYS.indexOf(event.key)] : undefined;
   if (target.tagName === 'INPUT') return;
   if (screen) location.hash = screen.id;
   else if (event.key === '?') help();
@@ -240,7 +243,7 @@ function key(event) {
 
 async function main() {
   SCREENS.forEach(({ id, title }, at) =>
-    byId('screens').append(el('a', { href: `#${id}` }, el('kbd', {}, `${at + 1}`), title)),
+    byId('screens').append(el('a', { href: `#${id}` }, el('kbd', {}, SCREEN_KEYS[at]), title)),
   );
   const rates = choice('Snapshots', RATES, (value) => {
     intervalNs = Number(value);

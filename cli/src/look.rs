@@ -1,11 +1,12 @@
 //! What it takes to explain a job: some answers at two moments, and the time between them.
 
 use crate::client::Client;
+use crate::profile::difference;
 use invivo_grpc::v1::{
-    CallSitesReply, CallSitesRequest, FunctionsRequest, GridRequest, StatusRequest,
-    WaitStatesReply, WaitStatesRequest,
+    CallSitesReply, CallSitesRequest, FunctionsRequest, GridRequest, ProfileReply, ProfileRequest,
+    RankRange, StatusRequest, WaitStatesReply, WaitStatesRequest,
 };
-use invivo_report::explain::{Explanation, Run, Seen, explain_run, explain_seen};
+use invivo_report::explain::{Explanation, Run, Seen, culprit, explain_run, explain_seen};
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -105,14 +106,40 @@ pub async fn seen(
         waits_before: first.waits.clone(),
         waits_after: second.waits.clone(),
         interval_ns,
+        samples: None,
         whole: false,
     }))
+}
+
+/// What samples have told of a rank so far; nothing where it is not sampled.
+pub async fn sampled(mut client: Client, rank: u32) -> Option<ProfileReply> {
+    let ranks = vec![RankRange {
+        first: rank,
+        last: rank,
+    }];
+    // Without them the sentence only says less.
+    let reply = client.profile(ProfileRequest { ranks }).await.ok()?;
+    let reply = reply.into_inner();
+    (reply.sampled_ranks > 0).then_some(reply)
+}
+
+/// Of a rank that computes longest: looks for this time in which functions it is.
+pub async fn look_closer(client: &Client, seen: &mut Seen, time: Duration) {
+    let Some(rank) = culprit(seen) else { return };
+    let Some(before) = sampled(client.clone(), rank).await else {
+        return;
+    };
+    tokio::time::sleep(time).await;
+    let after = sampled(client.clone(), rank).await;
+    seen.samples = after.map(|after| difference(&before, after));
 }
 
 /// Explains a running job by its last seconds, each time that it is asked.
 #[derive(Debug, Default)]
 pub struct Looker {
     moments: VecDeque<Moment>,
+    /// The rank that computed longest the last time, with its samples.
+    sampled: Option<(u32, ProfileReply)>,
 }
 
 impl Looker {
@@ -138,8 +165,18 @@ impl Looker {
         }
         let told = match self.moments.front() {
             Some(first) => {
-                let seen = seen(client.clone(), first, &now).await?;
-                Some(explain_seen(&seen.into_inner()))
+                let mut seen = seen(client.clone(), first, &now).await?.into_inner();
+                let rank = culprit(&seen);
+                // Since the last time, where it was the same rank then.
+                let before = self.sampled.take().filter(|(of, _)| Some(*of) == rank);
+                if let Some(rank) = rank
+                    && let Some(after) = sampled(client.clone(), rank).await
+                {
+                    let before = before.map(|(_, before)| before);
+                    seen.samples = before.map(|before| difference(&before, after.clone()));
+                    self.sampled = Some((rank, after));
+                }
+                Some(explain_seen(&seen))
             }
             None => None,
         };

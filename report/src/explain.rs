@@ -6,12 +6,17 @@
 //! interval), or communicate. Wait states say how much of it is waiting for a rank that comes late,
 //! and for which; call sites where in the program the time in MPI is.
 
+mod computing;
 mod run;
 mod sites;
 mod waits;
 
 use crate::units::{duration, share};
-use invivo_grpc::v1::{CallSitesReply, Efficiency, GridReply, JobStatus, WaitStatesReply};
+pub use computing::Computing;
+use computing::computing;
+use invivo_grpc::v1::{
+    CallSitesReply, Efficiency, GridReply, JobStatus, ProfileReply, WaitStatesReply,
+};
 pub use run::{Run, explain_run};
 use serde::{Deserialize, Serialize};
 pub use sites::Site;
@@ -52,6 +57,9 @@ pub struct Seen {
     pub waits_after: WaitStatesReply,
     /// Between the two, in ns.
     pub interval_ns: u64,
+    /// Samples of the rank that computes longest, taken in the interval, where it is sampled; see
+    /// [`culprit`].
+    pub samples: Option<ProfileReply>,
     /// It is a whole run, which is over.
     pub whole: bool,
 }
@@ -85,6 +93,9 @@ pub struct Explanation {
     /// The rank that computes longest, where that is the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
+    /// In which function that rank is most, where it is sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub computing: Option<Computing>,
     /// Where most of the time in MPI is, where call sites are recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub site: Option<Site>,
@@ -96,6 +107,12 @@ pub struct Explanation {
 /// Explains what was seen.
 pub fn explain_seen(seen: &Seen) -> Explanation {
     explain(seen, sites::site(&seen.before, &seen.after))
+}
+
+/// The rank that is said to compute longest, where that is what limits the job: of it more can be
+/// told by its samples.
+pub fn culprit(seen: &Seen) -> Option<u32> {
+    explain_seen(seen).rank
 }
 
 /// Explains it, with the call site that has most of the time in MPI.
@@ -118,6 +135,9 @@ fn explain(seen: &Seen, site: Option<Site>) -> Explanation {
         limit,
         sentence,
         interval_ns: seen.interval_ns,
+        computing: (limit == Limit::LoadBalance)
+            .then(|| seen.samples.as_ref().and_then(computing))
+            .flatten(),
         rank: efficiency
             .filter(|_| limit == Limit::LoadBalance)
             .map(|of| of.max_rank),
@@ -202,8 +222,11 @@ fn judged(
         // Of a rank that waits itself nothing is said while another one is known to be late.
         let waits = waiting.filter(|one| one.share >= WAITS && one.causer == Some(of.max_rank));
         let waits = waits.map_or_else(String::new, |of| format!(", in {}", waits::told(of)));
+        let computes = seen.samples.as_ref().and_then(computing);
+        let computes =
+            computes.map_or_else(String::new, |of| format!(", {}", computing::told(&of)));
         let text = format!(
-            "Rank {} computes {longer} longer than the mean of {} ranks {when}, and \
+            "Rank {} computes {longer} longer than the mean of {} ranks {when}{computes}, and \
              the others wait{waits} ({numbers}){at}",
             of.max_rank, of.ranks
         );

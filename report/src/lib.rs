@@ -7,7 +7,7 @@
 //! compare explain                     runs beside each other; what limits a job, in a sentence
 //! death fault efficiency left_out     parts of these
 //! timeline_pages timeline      pages become an observation, and that a picture and a file
-//! analyses coverage functions matrix recording status      tables and sentences about an answer
+//! analyses coverage functions matrix profile recording status     tables and sentences about answers
 //! table units glyphs terminal         columns, numbers with units, characters
 //! ```
 //!
@@ -32,6 +32,7 @@ mod json;
 mod left_out;
 pub mod matrix;
 pub mod now;
+pub mod profile;
 pub mod recording;
 pub mod rows;
 mod saved_file;

@@ -8,6 +8,7 @@ const SCREENS = [
   'time',
   'timeline',
   'functions',
+  'profile',
   'matrix',
   'waits',
   'stuck',
@@ -18,7 +19,7 @@ const text = (page, id) => page.locator(`#${id}`).textContent();
 
 async function keys(page) {
   for (const [at, screen] of SCREENS.entries()) {
-    await page.keyboard.press(`${at + 1}`);
+    await page.keyboard.press(`${(at + 1) % 10}`);
     await until(
       screen,
       async () => (await page.locator('nav a[aria-current]').getAttribute('href')) === `#${screen}`,

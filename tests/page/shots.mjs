@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import path from 'node:path';
-import { show, until } from './drive.mjs';
+import { json, show, until } from './drive.mjs';
 
 /** Words that a screen has when it shows something. */
 const SCREENS = {
@@ -10,6 +10,7 @@ const SCREENS = {
   time: 'most: rank',
   timeline: 'MPI_Send',
   functions: 'MPI_Send',
+  profile: 'LAMMPS_NS',
   matrix: 'Pairs',
   waits: 'Wait at N x N',
   stuck: 'LAMMPS_NS',
@@ -34,6 +35,7 @@ export async function run({ page, url, known }) {
   await until('a sentence', async () =>
     /efficiency/.test(await page.locator('.sentence').textContent()),
   );
+  json('sampling', 'on');
   for (const colorScheme of ['dark', 'light']) {
     await page.emulateMedia({ colorScheme });
     for (const [screen, words] of Object.entries(SCREENS)) {

@@ -15,7 +15,8 @@ use std::time::Duration;
 #[command(after_help = "\
 Looks for some seconds, and says which of these it is: nothing, one rank that computes longer than
 the others, ranks that compute in turn, or communication; with the numbers and the line of the
-program that has most of the time in MPI.
+program that has most of the time in MPI. Where ranks are sampled (invivo sampling on), of a rank
+that computes longer also the function in which it is most.
 
 Of a saved observation that is open it is the whole of it.
 
@@ -34,6 +35,9 @@ pub struct Args {
 /// The shortest and the longest look: with less there are too few columns to see ranks take turns.
 const TIMES: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(500)..=Duration::from_secs(600);
+/// How long is looked in which functions a rank is that computes longest, where it is sampled.
+const CLOSER: Duration = Duration::from_secs(1);
+
 /// Looks, and says it.
 ///
 /// # Errors
@@ -63,7 +67,8 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let seen = patiently(&job, async || {
         look::seen(client.clone(), &first, &second).await
     });
-    let seen = seen.await?;
+    let mut seen = seen.await?;
+    look::look_closer(&client, &mut seen, CLOSER).await;
     let told = explain_seen(&seen);
     if args.target.json {
         print_json(&told)?;

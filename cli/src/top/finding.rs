@@ -305,6 +305,7 @@ mod tests {
             sentence: "Ranks compute in turn".into(),
             interval_ns: 10,
             efficiency: None,
+            computing: None,
             rank: None,
             site: None,
             waiting: None,

@@ -33,10 +33,15 @@ pub fn text(profile: &ProfileReply, shown: Shown) -> String {
 
 /// What is sampled, without where time goes.
 pub fn about(profile: &ProfileReply) -> String {
-    if profile.sampled_ranks == 0 {
-        return format!("no rank is sampled: {}\n", why_none(profile));
+    format!("{}\n{}", sentence(profile), lines(&notes(profile)))
+}
+
+/// What the samples are of, or why there are none, without an end.
+pub fn sentence(profile: &ProfileReply) -> String {
+    match profile.sampled_ranks {
+        0 => format!("no rank is sampled: {}", why_none(profile)),
+        _ => head(profile),
     }
-    format!("{}\n{}", head(profile), lines(&notes(profile)))
 }
 
 /// The answer for programs: as it came, and with the time by function.
@@ -188,8 +193,12 @@ fn described(node: &ProfileNode) -> String {
 }
 
 /// How far it is to be believed, each in a sentence.
-fn notes(profile: &ProfileReply) -> Vec<String> {
+pub fn notes(profile: &ProfileReply) -> Vec<String> {
     let mut notes = Vec::new();
+    if profile.sampled_ranks == 0 {
+        // The sentence says already why.
+        return notes;
+    }
     if profile.elapsed_ns > 0 {
         notes.push(format!(
             "following the samples took {} of a processor for each rank, beside it",

@@ -5,8 +5,9 @@ use super::timeline::{self, Part};
 use crate::client::Client;
 use crate::commands::{hang, status};
 use crate::look::{self, Looker};
+use crate::profile::without_inside;
 use crate::steer::hello;
-use crate::view::{self, messages, stacks};
+use crate::view::{self, messages, profile, stacks};
 use invivo_grpc::v1;
 use invivo_report::{analyses, wait_states};
 use serde::{Deserialize, Serialize};
@@ -31,12 +32,14 @@ pub struct Asked {
     last_ns: u64,
     first_rank: u32,
     last_rank: Option<u32>,
+    /// 1: also what is inside the MPI library.
+    inside: u8,
 }
 
 /// The words of the questions, for whoever asks another one.
-pub const QUESTIONS: &str = "hello, status, explain, functions, sites, matrix, heatmap, \
-                             efficiency, messages, waitstates, timeline, hang, stacks, buffers, \
-                             analyses or audit";
+pub const QUESTIONS: &str = "hello, status, explain, functions, sites, profile, matrix, \
+                             heatmap, efficiency, messages, waitstates, timeline, hang, stacks, \
+                             buffers, analyses or audit";
 /// Ranks are looked at that have done nothing new for so long, as `invivo hang` does.
 const HANG_OLDER_NS: u64 = 1_000_000_000;
 /// Entries of the audit log that are given, the newest.
@@ -94,6 +97,19 @@ impl Answers {
                 let request = v1::CallSitesRequest { rows_max };
                 let reply = client.call_sites(request).await?.into_inner();
                 noted(&reply, &[&reply.analysis])?
+            }
+            "profile" => {
+                let ranks = ranks(asked);
+                let request = v1::ProfileRequest { ranks };
+                let mut reply = client.profile(request).await?.into_inner();
+                if asked.inside == 0 {
+                    without_inside(&mut reply.nodes);
+                }
+                text(&Noted {
+                    notes: profile::notes(&reply),
+                    text: Some(profile::sentence(&reply)),
+                    answer: &profile::json(&reply),
+                })?
             }
             "matrix" => {
                 let side_max = asked.side;
@@ -220,6 +236,13 @@ struct Told {
 #[derive(Serialize)]
 struct Audit {
     entries: Vec<v1::AuditEntry>,
+}
+
+/// Those that are asked for; none mean all.
+fn ranks(asked: &Asked) -> Vec<v1::RankRange> {
+    let first = asked.first_rank;
+    let of = |last| v1::RankRange { first, last };
+    asked.last_rank.map(of).into_iter().collect()
 }
 
 fn grid(asked: &Asked) -> v1::GridRequest {

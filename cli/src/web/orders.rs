@@ -1,12 +1,12 @@
 //! What the page does to the job: the words of an order, read as the command line reads them.
 
-use invivo_config::{Time, Value};
+use invivo_config::{Sampling, Time, Value};
 use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::order::Order;
 use serde::Deserialize;
 
 /// The words of the orders, for whoever gives another one.
-pub const ORDERS: &str = "pause, resume, reset, record, window, analyses or shutdown";
+pub const ORDERS: &str = "pause, resume, reset, record, window, analyses, sampling or shutdown";
 
 /// What may stand behind the question mark.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -18,6 +18,8 @@ pub struct Words {
     names: String,
     /// On or off.
     on: Option<bool>,
+    /// Of samples, as `on`, `off` or `1kHz`.
+    frequency: Option<String>,
 }
 
 /// The order that these words mean.
@@ -47,6 +49,12 @@ pub fn order(verb: &str, words: &Words) -> Result<Order, String> {
             let on = on()?;
             Order::Analyses { these, on }
         }
+        "sampling" => {
+            let text = words.frequency.as_deref();
+            let text = text.ok_or("say frequency=on, frequency=off or how many a second")?;
+            let Sampling(frequency) = Sampling::parse(text)?;
+            Order::Sampling { frequency }
+        }
         "shutdown" => Order::Shutdown,
         other => return Err(format!("there is no order {other:?}; there is {ORDERS}")),
     })
@@ -61,6 +69,7 @@ mod tests {
             time: (!time.is_empty()).then(|| time.to_owned()),
             names: "matrix".into(),
             on,
+            frequency: Some("1kHz".into()),
         }
     }
 
@@ -71,6 +80,9 @@ mod tests {
         assert_eq!(pause, Ok(Order::Pause { lease_ns }));
         let off = order("record", &words("", Some(false)));
         assert_eq!(off, Ok(Order::Record { on: false }));
+        let frequency = 1000;
+        let sampling = order("sampling", &words("", None));
+        assert_eq!(sampling, Ok(Order::Sampling { frequency }));
         assert!(matches!(
             order("analyses", &words("", Some(true))),
             Ok(Order::Analyses { on: true, .. })
@@ -81,6 +93,7 @@ mod tests {
     fn what_is_unclear_is_no_order() {
         assert!(order("record", &words("", None)).is_err());
         assert!(order("pause", &words("soon", None)).is_err());
+        assert!(order("sampling", &Words::default()).is_err());
         let unknown = order("explode", &words("", None)).expect_err("no order");
         assert!(unknown.contains("pause, resume"), "{unknown}");
     }

@@ -3,7 +3,7 @@
 use invivo_e2e::job::Job;
 use invivo_e2e::mpi::Family;
 use invivo_e2e::paths;
-use invivo_e2e::programs::program;
+use invivo_e2e::programs::{Language, in_language, program};
 use serde_json::Value;
 
 const RANKS: u32 = 4;
@@ -59,6 +59,36 @@ fn limits_are_named(family: Family) {
         "communication",
         &line("message_loop.c", "CALL(MPI_Waitall)"),
     );
+}
+
+/// Of a rank that computes longer it is said in which function, where it is sampled.
+#[test]
+fn the_function_of_the_culprit_is_named() {
+    for family in Family::ALL {
+        let command = in_language(family, "shares", Language::C, &["1"]);
+        let job = Job::run_by_invivo(family, 2, &command);
+        let mut running = job.options(["--sampling=500"]).start();
+        running.wait_for_answers();
+        let told = running.client().json(&["explain", "--for", "3s"]);
+        assert_eq!(
+            (&told["limit"], &told["rank"]),
+            (&"load_balance".into(), &1.into()),
+            "{told}"
+        );
+        let computing = &told["computing"];
+        assert_eq!(computing["function"], "kernel", "{told}");
+        let is_line = |line: &str| line.starts_with("shares.c:");
+        assert!(computing["line"].as_str().is_some_and(is_line), "{told}");
+        assert!(computing["share"].as_f64() > Some(0.9), "{told}");
+        let sentence = told["sentence"].as_str().expect("a sentence");
+        assert!(
+            sentence.contains(" % of it in kernel (shares.c:"),
+            "{sentence}"
+        );
+        println!("{family:?}: {sentence}");
+        running.tell("stop");
+        assert_eq!(running.end().code(), 0);
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use invivo_e2e::clients::browser::{self, has_browser};
 use invivo_e2e::clients::{Pass, Web, number};
 use invivo_e2e::job::{Job, Running};
 use invivo_e2e::mpi::Family;
-use invivo_e2e::programs::program;
+use invivo_e2e::programs::{program, shares};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::ffi::OsString;
@@ -159,9 +159,11 @@ fn a_page_that_looks_does_not_steer() {
     let pass = web.pass();
     assert_eq!(web.ask(&pass, "hello").json()["scope"], "view");
     let head = [vec![web.host()], pass.head()].concat();
-    let refused = web.send("POST /do/pause", &head, "");
-    assert_eq!(refused.status, 403, "{refused:?}");
-    assert!(refused.body.contains("this page looks only"), "{refused:?}");
+    for order in ["pause", "sampling?frequency=on"] {
+        let refused = web.send(&format!("POST /do/{order}"), &head, "");
+        assert_eq!(refused.status, 403, "{refused:?}");
+        assert!(refused.body.contains("this page looks only"), "{refused:?}");
+    }
     let states = running.client().json(&["status"]);
     assert_eq!(number(&states, "/status/ranks/paused"), 0);
     end(running);
@@ -257,6 +259,30 @@ fn a_page_is_used_from_one_end_to_the_other() {
     stop(Signal::CONT).expect("continued");
     let again = Web::start(&running.client(), &[]);
     browse(&running, &again, "comfort", &known);
+    end(running);
+}
+
+/// Samples of known parts, switched on by the page; and none of what was saved.
+#[test]
+fn the_profile_shows_what_json_says() {
+    if !has_browser() {
+        return;
+    }
+    let (_, command) = shares(Family::Ompi).swap_remove(0);
+    let job = Job::observed(Family::Ompi, RANKS, &command).limit(LIMIT);
+    let mut running = job.options(["--analyses", ALL]).start();
+    running.wait_for_answers();
+    let client = running.client();
+    let web = Web::start(&client, &[]);
+    browse(&running, &web, "profile", &json!({}));
+
+    let folder = running.directory().join("shares.obs");
+    let folder = folder.to_str().expect("a path of text");
+    let saved = client.run(&["save", folder]);
+    assert!(saved.status.success(), "{saved:?}");
+    let web = Web::of(client.command(&["open", folder, "--", "web", "--json"]));
+    browse(&running, &web, "profile", &json!({ "saved": true }));
+    drop(web);
     end(running);
 }
 
