@@ -20,43 +20,61 @@ use std::collections::{BTreeMap, BTreeSet};
 /// How long the answers may take: well below what a wave may.
 const PATIENCE_NS: u64 = 750_000_000;
 
-/// Questions that wait for supervisors.
+/// Questions that wait for supervisors. A sampler answers one at a time, so that what is asked while
+/// one is under way is asked behind it, all of it at once.
 #[derive(Default)]
 pub struct ProfileQueries {
     last: u32,
-    under_way: Vec<Asked>,
+    waiting: Vec<Asked>,
+    round: Option<Round>,
 }
 
+/// A question of the root.
 struct Asked {
-    id: u32,
     wave: WaveId,
+    chosen: Chosen,
+}
+
+/// A question to the supervisors, by which some of the root are answered.
+struct Round {
+    id: u32,
     begun_ns: u64,
+    asked: Vec<Asked>,
     awaited: BTreeSet<Rank>,
     seen: BTreeMap<Rank, Result<(Sampled, Vec<Node>), NoSamples>>,
 }
 
+impl Round {
+    fn is_due(&self, now: Now) -> bool {
+        self.awaited.is_empty() || now.ns.saturating_sub(self.begun_ns) >= PATIENCE_NS
+    }
+}
+
 impl ProfileQueries {
-    /// Begins to answer where ranks spend their time. The answer, where no supervisor has to be
-    /// asked.
-    pub fn begin(
-        &mut self,
-        now: Now,
-        wave: WaveId,
-        chosen: Chosen,
-        local: &mut LocalRanks,
-    ) -> Option<Up> {
+    /// Begins to answer where ranks spend their time. What can be answered now comes by
+    /// [`ProfileQueries::due`].
+    pub fn begin(&mut self, now: Now, wave: WaveId, chosen: Chosen, local: &mut LocalRanks) {
+        self.waiting.push(Asked { wave, chosen });
+        if self.round.is_none() {
+            self.ask(now, local);
+        }
+    }
+
+    /// Asks the supervisors what is waited for.
+    fn ask(&mut self, now: Now, local: &mut LocalRanks) {
         self.last = self.last.wrapping_add(1);
-        let mut asked = Asked {
+        let mut round = Round {
             id: self.last,
-            wave,
             begun_ns: now.ns,
+            asked: std::mem::take(&mut self.waiting),
             awaited: BTreeSet::new(),
             seen: BTreeMap::new(),
         };
-        for rank in local.numbers().filter(|rank| chosen.holds(*rank)) {
+        let is_asked = |rank: &Rank| round.asked.iter().any(|asked| asked.chosen.holds(*rank));
+        for rank in local.numbers().filter(is_asked) {
             // Also of one that has ended: its supervisor stays until it is let go.
-            if local.tell(rank, &ToSupervisor::Profile { profile: asked.id }) {
-                asked.awaited.insert(rank);
+            if local.tell(rank, &ToSupervisor::Profile { profile: round.id }) {
+                round.awaited.insert(rank);
                 continue;
             }
             let life = local.index(rank).map(|index| local.ranks[index].life);
@@ -65,13 +83,9 @@ impl ProfileQueries {
                 Some(Life::Alive | Life::Ending) => NoSamples::Silent,
                 Some(Life::Finished) | None => NoSamples::Ended,
             };
-            asked.seen.insert(rank, Err(why));
+            round.seen.insert(rank, Err(why));
         }
-        if asked.awaited.is_empty() {
-            return Some(answer(now, asked, local));
-        }
-        self.under_way.push(asked);
-        None
+        self.round = Some(round);
     }
 
     /// A supervisor has said what was seen of its rank; `rest` more parts are to come.
@@ -83,13 +97,13 @@ impl ProfileQueries {
         nodes: Vec<Node>,
         rest: u32,
     ) {
-        let Some(asked) = self.under_way.iter_mut().find(|asked| asked.id == id) else {
+        let Some(round) = self.round.as_mut().filter(|round| round.id == id) else {
             return;
         };
-        if !asked.awaited.contains(&rank) {
+        if !round.awaited.contains(&rank) {
             return;
         }
-        let of = asked.seen.entry(rank);
+        let of = round.seen.entry(rank);
         match (
             of.or_insert_with(|| seen.map(|seen| (seen, Vec::new()))),
             seen,
@@ -103,35 +117,44 @@ impl ProfileQueries {
             (Err(_), Ok(_)) => {}
         }
         if rest == 0 {
-            asked.awaited.remove(&rank);
+            round.awaited.remove(&rank);
         }
     }
 
-    /// Answers what is complete or has waited for long enough.
-    pub fn due(&mut self, now: Now, local: &LocalRanks) -> Vec<Up> {
-        let is_due = |asked: &mut Asked| {
-            asked.awaited.is_empty() || now.ns.saturating_sub(asked.begun_ns) >= PATIENCE_NS
-        };
-        let due: Vec<Asked> = self.under_way.extract_if(.., is_due).collect();
-        due.into_iter()
-            .map(|asked| answer(now, asked, local))
-            .collect()
+    /// Answers what is complete or has waited for long enough, and asks what came meanwhile.
+    pub fn due(&mut self, now: Now, local: &mut LocalRanks) -> Vec<Up> {
+        let mut answers = Vec::new();
+        while let Some(round) = self.round.take_if(|round| round.is_due(now)) {
+            answers.extend(answered(now, round, local));
+            if !self.waiting.is_empty() {
+                self.ask(now, local);
+            }
+        }
+        answers
     }
 }
 
-fn answer(now: Now, mut asked: Asked, local: &LocalRanks) -> Up {
-    let mut profile = Profile::default();
-    for rank in asked.awaited {
+fn answered(now: Now, mut round: Round, local: &LocalRanks) -> Vec<Up> {
+    for rank in round.awaited {
         // Half a tree would say that functions take no time which do.
-        asked.seen.insert(rank, Err(NoSamples::Silent));
+        round.seen.insert(rank, Err(NoSamples::Silent));
     }
-    for (rank, seen) in asked.seen {
-        analysis::add(&mut profile, rank, seen);
-    }
-    Up::Partial {
-        wave: asked.wave,
-        partial: Partial::Profile(Box::new(profile)),
-        coverage: local.coverage(now),
-        missing: Vec::new(),
-    }
+    let coverage = local.coverage(now);
+    let answer = |asked: &Asked| {
+        let mut profile = Profile::default();
+        let chosen = round
+            .seen
+            .iter()
+            .filter(|(rank, _)| asked.chosen.holds(**rank));
+        for (rank, seen) in chosen {
+            analysis::add(&mut profile, *rank, seen.clone());
+        }
+        Up::Partial {
+            wave: asked.wave,
+            partial: Partial::Profile(Box::new(profile)),
+            coverage: coverage.clone(),
+            missing: Vec::new(),
+        }
+    };
+    round.asked.iter().map(answer).collect()
 }

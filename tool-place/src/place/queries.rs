@@ -48,7 +48,8 @@ impl Queries {
                 return self.sites.begin(now, wave, rows_max, local);
             }
             Query::Profile { chosen } => {
-                return self.profile.begin(now, wave, chosen, local);
+                self.profile.begin(now, wave, chosen, local);
+                return None;
             }
             Query::Save(query) => {
                 let is_paused = commands.is_paused(now);

@@ -166,6 +166,47 @@ fn samples_of_all_ranks_are_one_tree() {
     );
 }
 
+/// A sampler answers one question at a time: what is asked meanwhile is asked behind it, once for
+/// all.
+#[test]
+fn questions_that_come_together_are_asked_together() {
+    let mut scene = Scene::new();
+    let (first, _rank) = scene.attach(0);
+    let (_second, _other) = scene.attach(1);
+    ask(&mut scene);
+    assert_eq!(first.hear(), Some(ToSupervisor::Profile { profile: 1 }));
+    let only = Chosen::of(&[(Rank(0), Rank(0))]).expect("one range");
+    for wave in [4, 5] {
+        scene.down(Down::Query {
+            wave: WaveId(wave),
+            query: Query::Profile { chosen: only },
+        });
+    }
+    assert_eq!(first.hear(), None);
+    say(&first, 100, &[node(0, "main", 100, 30)], 0);
+    assert!(
+        profile(scene.step(800)).is_some(),
+        "the other one is silent"
+    );
+    assert_eq!(first.hear(), Some(ToSupervisor::Profile { profile: 2 }));
+    assert_eq!(first.hear(), None);
+    first.say(&FromSupervisor::Profiled {
+        profile: 2,
+        seen: Err(NoSamples::Off),
+        nodes: Vec::new(),
+        rest: 0,
+    });
+    let answered = scene.step(1).into_iter().filter_map(|up| match up {
+        Up::Partial { wave, partial, .. } => Some((wave.0, partial)),
+        _ => None,
+    });
+    let ranks = answered.map(|(wave, partial)| match partial {
+        Partial::Profile(profile) => (wave, profile.ranks, profile.sampled),
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(ranks.collect::<Vec<_>>(), [(4, 1, 0), (5, 1, 0)]);
+}
+
 #[test]
 fn a_rank_of_which_half_has_come_counts_as_silent() {
     let mut scene = Scene::new();
