@@ -30,26 +30,55 @@ const LINES_KEPT: usize = 64;
 /// A path: what a sample was in with its line, if that is known; outermost first.
 pub type Path = Vec<(Frame, Option<String>)>;
 
-/// Adds a rank with what its sampler saw, or why there is nothing.
-pub fn add(into: &mut Profile, rank: Rank, seen: Result<(Sampled, Vec<Node>), NoSamples>) {
-    let mut one = Profile {
-        ranks: 1,
-        ..Profile::default()
-    };
-    match seen {
-        Ok((seen, mut nodes)) => {
-            // A sampler's word about other ranks is not asked for.
-            nodes
-                .iter_mut()
-                .for_each(|node| node.most = (rank, node.ns));
-            (one.sampled, one.seen, one.nodes) = (1, seen, nodes);
+/// Ranks that are added up, one after the other.
+#[derive(Debug, Default)]
+pub struct Adding {
+    /// All but the nodes.
+    profile: Profile,
+    tree: Tree,
+}
+
+impl Adding {
+    /// Adds a rank with what its sampler saw, or why there is nothing.
+    pub fn add(&mut self, rank: Rank, seen: Result<(Sampled, Vec<Node>), NoSamples>) {
+        let mut one = Profile {
+            ranks: 1,
+            ..Profile::default()
+        };
+        match seen {
+            Ok((seen, mut nodes)) => {
+                // A sampler's word about other ranks is not asked for.
+                nodes
+                    .iter_mut()
+                    .for_each(|node| node.most = (rank, node.ns));
+                self.tree.absorb(Tree::of(nodes));
+                (one.sampled, one.seen) = (1, seen);
+            }
+            Err(why) => {
+                let named = [rank].into();
+                one.without.insert(why, Unsampled { ranks: 1, named });
+            }
         }
-        Err(why) => {
-            let named = [rank].into();
-            one.without.insert(why, Unsampled { ranks: 1, named });
-        }
+        merge(&mut self.profile, one);
     }
-    merge(into, one);
+
+    /// What they are together.
+    pub fn profile(self) -> Profile {
+        self.profile_within(NODES_MAX)
+    }
+
+    fn profile_within(mut self, nodes_max: usize) -> Profile {
+        (self.profile.nodes, _) = self.tree.nodes_within(nodes_max);
+        note_left_out(&mut self.profile);
+        self.profile
+    }
+}
+
+/// What was seen and is in no node's own time is that of nodes that are left out, by whomever.
+fn note_left_out(of: &mut Profile) {
+    let own = of.nodes.iter().map(|node| node.own_ns);
+    let own = own.fold(0, u64::saturating_add);
+    of.left_out_ns = of.seen.cpu_ns.saturating_sub(own);
 }
 
 /// Adds what other ranks saw.
@@ -69,16 +98,12 @@ fn merge_within(nodes_max: usize, into: &mut Profile, from: Profile) {
         of.named.truncate(NAMED_MAX);
     }
     add_seen(&mut into.seen, &from.seen);
-    into.left_out_ns = into.left_out_ns.saturating_add(from.left_out_ns);
-    if from.nodes.is_empty() {
-        return;
+    if !from.nodes.is_empty() {
+        let mut tree = Tree::of(core::mem::take(&mut into.nodes));
+        tree.absorb(Tree::of(from.nodes));
+        (into.nodes, _) = tree.nodes_within(nodes_max);
     }
-
-    let mut tree = Tree::of(core::mem::take(&mut into.nodes));
-    tree.absorb(Tree::of(from.nodes));
-    let (nodes, left_out_ns) = tree.nodes_within(nodes_max);
-    into.nodes = nodes;
-    into.left_out_ns = into.left_out_ns.saturating_add(left_out_ns);
+    note_left_out(into);
 }
 
 fn add_seen(into: &mut Sampled, from: &Sampled) {
@@ -121,16 +146,18 @@ impl Tree {
         Tree::default()
     }
 
-    /// Adds a sample of so many ns. Frames deeper than [`DEPTH_MAX`] count as the last one.
-    pub fn add(&mut self, path: &[(Frame, Option<String>)], ns: u64) {
-        let mut at = self;
+    /// Adds a sample of so many ns, and gives how many nodes are new. Frames deeper than
+    /// [`DEPTH_MAX`] count as the last one.
+    pub fn add(&mut self, path: &[(Frame, Option<String>)], ns: u64) -> usize {
+        let (mut at, mut new) = (self, 0);
         for (frame, line) in path.iter().take(DEPTH_MAX) {
             // Frames are long, and most of them are there.
             if !at.below.contains_key(frame) {
                 at.below.insert(frame.clone(), Tree::default());
+                new += 1;
             }
             let Some(next) = at.below.get_mut(frame) else {
-                return;
+                return new;
             };
             at = next;
             at.ns = at.ns.saturating_add(ns);
@@ -139,6 +166,7 @@ impl Tree {
             }
         }
         at.own_ns = at.own_ns.saturating_add(ns);
+        new
     }
 
     fn add_line(&mut self, line: &str, ns: u64) {

@@ -241,7 +241,11 @@ export const profile = {
         const isOther = about !== JSON.stringify(words);
         about = JSON.stringify(words);
         // What was seen before somebody was away is not of the last seconds.
-        seen = isOther ? [] : seen.filter((one) => at - one.at < AWAY_MS);
+        // And where other ranks answer than before, all that was ever seen of one would count.
+        const last = seen.at(-1)?.profile;
+        const isLike =
+          !last || (last.sampled_ranks === answer.sampled_ranks && last.samples <= answer.samples);
+        seen = isOther || !isLike ? [] : seen.filter((one) => at - one.at < AWAY_MS);
         seen.push({ at, profile: answer, root: tree(answer) });
         while (seen[1] && at - seen[1].at >= LAST_MS) seen.shift();
         drawSwitches(answer);

@@ -131,7 +131,7 @@ pub async fn look_closer(client: &Client, seen: &mut Seen, time: Duration) {
     };
     tokio::time::sleep(time).await;
     let after = sampled(client.clone(), rank).await;
-    seen.samples = after.map(|after| difference(&before, after));
+    seen.samples = after.and_then(|after| difference(&before, after));
 }
 
 /// Explains a running job by its last seconds, each time that it is asked.
@@ -173,7 +173,7 @@ impl Looker {
                     && let Some(after) = sampled(client.clone(), rank).await
                 {
                     let before = before.map(|(_, before)| before);
-                    seen.samples = before.map(|before| difference(&before, after.clone()));
+                    seen.samples = before.and_then(|before| difference(&before, after.clone()));
                     self.sampled = Some((rank, after));
                 }
                 Some(explain_seen(&seen))

@@ -23,8 +23,13 @@ pub fn folded(nodes: &[ProfileNode]) -> String {
     text
 }
 
-/// What came between two answers about the same ranks.
-pub fn difference(before: &ProfileReply, after: ProfileReply) -> ProfileReply {
+/// What came between two answers about the same ranks; nothing where not the same ones have
+/// answered, or a sampler began anew: all that was ever seen of a rank would count.
+pub fn difference(before: &ProfileReply, after: ProfileReply) -> Option<ProfileReply> {
+    let is_same = before.sampled_ranks == after.sampled_ranks && before.without == after.without;
+    if !is_same || after.samples < before.samples || after.elapsed_ns < before.elapsed_ns {
+        return None;
+    }
     let key = |nodes: &[ProfileNode], path: &[usize]| -> Vec<(String, String, String)> {
         let frame = |at: &usize| {
             let node = &nodes[*at];
@@ -67,27 +72,32 @@ pub fn difference(before: &ProfileReply, after: ProfileReply) -> ProfileReply {
             ..node.clone()
         }
     };
-    let nodes: Vec<ProfileNode> = after
-        .nodes
-        .iter()
-        .zip(&new)
-        .map(|(node, path)| less(node, path))
-        .collect();
+    let mut nodes: Vec<ProfileNode> = Vec::new();
+    for (node, path) in after.nodes.iter().zip(&new) {
+        let mut node = less(node, path);
+        // One that was left out before, or had another name, has no more than its caller.
+        let above = path.iter().rev().nth(1).map(|caller| nodes[*caller].ns);
+        node.ns = node.ns.min(above.unwrap_or(u64::MAX));
+        node.own_ns = node.own_ns.min(node.ns);
+        nodes.push(node);
+    }
     // What nothing came to is left out, unless it is above something.
     let kept: BTreeSet<usize> = (nodes.iter().zip(&new))
         .filter(|(node, _)| node.ns > 0)
         .flat_map(|(_, path)| path.iter().copied())
         .collect();
-    ProfileReply {
+    let cpu_ns = after.cpu_ns.saturating_sub(before.cpu_ns);
+    let own_ns: u64 = nodes.iter().map(|node| node.own_ns).sum();
+    Some(ProfileReply {
         nodes: kept.into_iter().map(|at| nodes[at].clone()).collect(),
         samples: after.samples.saturating_sub(before.samples),
         samples_lost: after.samples_lost.saturating_sub(before.samples_lost),
-        cpu_ns: after.cpu_ns.saturating_sub(before.cpu_ns),
+        cpu_ns,
         elapsed_ns: after.elapsed_ns.saturating_sub(before.elapsed_ns),
         sampler_cpu_ns: after.sampler_cpu_ns.saturating_sub(before.sampler_cpu_ns),
-        left_out_ns: after.left_out_ns.saturating_sub(before.left_out_ns),
+        left_out_ns: cpu_ns.saturating_sub(own_ns),
         ..after
-    }
+    })
 }
 
 #[cfg(test)]
@@ -167,7 +177,7 @@ pub(crate) mod tests {
         after.nodes[0].ns += 3;
         after.nodes[5].ns += 3;
         after.cpu_ns += 8;
-        let between = difference(&before, after);
+        let between = difference(&before, after).expect("the same ranks");
         let told: Vec<(u32, &str, u64, u64)> = between
             .nodes
             .iter()
@@ -184,6 +194,14 @@ pub(crate) mod tests {
             ]
         );
         assert_eq!((between.cpu_ns, between.samples), (8, 0));
-        assert_eq!(difference(&before, reply()).nodes, []);
+        let nothing = difference(&before, reply()).expect("the same ranks");
+        assert_eq!((nothing.nodes, nothing.left_out_ns), (vec![], 0));
+        // Another rank has come: all that was ever seen of it would count.
+        let mut others = reply();
+        (others.sampled_ranks, others.samples) = (5, 4000);
+        assert_eq!(difference(&before, others), None);
+        let mut anew = reply();
+        anew.samples = 1;
+        assert_eq!(difference(&before, anew), None);
     }
 }

@@ -7,10 +7,16 @@
 use crate::panic_guard::guarded;
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions};
 use std::os::fd::{AsRawFd, RawFd};
+use std::time::{Duration, Instant};
 
 /// Bytes that a child may allocate beside what it was born with: tables of debug information of
 /// large programs. Files that are mapped do not count.
 pub const ALLOCATED_BYTES_MAX: u64 = 1 << 30;
+
+/// The longest wait for a child that was killed.
+const ENDS_WITHIN: Duration = Duration::from_millis(500);
+/// Between two looks whether it has ended.
+const POLL_INTERVAL: Duration = Duration::from_micros(100);
 
 /// A child. Dropped, it is killed.
 pub struct Child(Pid);
@@ -46,8 +52,17 @@ impl Drop for Child {
     fn drop(&mut self) {
         // Nobody else waits for it, so that its number is still its own.
         let _ = rustix::process::kill_process(self.0, Signal::KILL);
-        let wait = || rustix::process::waitid(WaitId::Pid(self.0), WaitIdOptions::EXITED);
-        while matches!(wait(), Err(rustix::io::Errno::INTR)) {}
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+        let since = Instant::now();
+        // One that a file system holds in the kernel does not end: it stays, and is waited for by
+        // whoever comes behind us.
+        while since.elapsed() < ENDS_WITHIN {
+            match rustix::process::waitid(WaitId::Pid(self.0), options) {
+                Ok(None) => std::thread::sleep(POLL_INTERVAL),
+                Err(rustix::io::Errno::INTR) => {}
+                Ok(Some(_)) | Err(_) => return,
+            }
+        }
     }
 }
 

@@ -138,7 +138,8 @@ impl Sampler {
                 Received::Message(_) => {}
                 Received::Nothing => {
                     let rest = until.checked_duration_since(Instant::now());
-                    let rest = rest.ok_or(NoSamples::Broken)?;
+                    // It is busy, or hangs; what it says later belongs to an order of before.
+                    let rest = rest.ok_or(NoSamples::Silent)?;
                     let mut came = [PollFd::new(&self.orders, PollFlags::IN)];
                     // Whatever it says, the next receive tells.
                     let _ = poll(&mut came, Timespec::try_from(rest).ok().as_ref());

@@ -271,6 +271,7 @@ impl Place {
         let refusal = self.commands.refusal(&self.local);
         let mut answers = self.switches.refuse(&refusal);
         answers.extend(self.sampling.refuse(&refusal));
+        self.sampling.end(&mut self.local);
         self.answer(now, answers);
         self.local.let_go(now);
     }
@@ -362,9 +363,13 @@ impl Place {
             acks,
         };
         match command.verb {
-            Verb::Reset { .. } | Verb::Record { .. } | Verb::Window { .. } | Verb::Shutdown => self
-                .commands
-                .record(now, command, self.tree.clock(), &mut self.local),
+            Verb::Reset { .. } | Verb::Record { .. } | Verb::Window { .. } | Verb::Shutdown => {
+                if command.verb == Verb::Shutdown {
+                    self.sampling.end(&mut self.local);
+                }
+                let clock = self.tree.clock();
+                self.commands.record(now, command, clock, &mut self.local)
+            }
             // After the end of the measurement. Recording commands above are refused by
             // `Recording`.
             _ if self.commands.recording.is_shut_down() => {

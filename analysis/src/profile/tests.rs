@@ -48,7 +48,9 @@ pub fn profile_of(rank: u32, said: &Said) -> Profile {
         3 => Err(NoSamples::Off),
         _ => Ok((seen, nodes)),
     };
-    add(&mut profile, Rank(rank), told);
+    let mut adding = Adding::default();
+    adding.add(Rank(rank), told);
+    merge(&mut profile, adding.profile());
     profile
 }
 
@@ -116,6 +118,28 @@ proptest! {
         prop_assert_eq!(into.ranks as usize, all.len());
         let off = into.without.get(&NoSamples::Off).map_or(0, |of| of.ranks);
         prop_assert_eq!(into.sampled + off, into.ranks);
+    }
+
+    /// Whatever was cut where: what is in no node's own time is told as left out, once.
+    #[test]
+    fn all_time_is_some_nodes_own_or_left_out(
+        all in prop::collection::vec(of_rank(), 1..10),
+        nodes_max in 1..8usize,
+    ) {
+        let mut into = Profile::default();
+        let mut cpu_ns = 0;
+        for pair in (0..).zip(&all).collect::<Vec<_>>().chunks(2) {
+            let mut adding = Adding::default();
+            for (rank, said) in pair {
+                let one = profile_of(4 * rank, said);
+                cpu_ns += one.seen.cpu_ns;
+                adding.add(Rank(4 * rank), Ok((one.seen, one.nodes)));
+            }
+            merge_within(nodes_max, &mut into, adding.profile_within(nodes_max));
+        }
+        let own: u64 = into.nodes.iter().map(|node| node.own_ns).sum();
+        prop_assert!(into.nodes.len() <= nodes_max);
+        prop_assert_eq!((into.seen.cpu_ns, own + into.left_out_ns), (cpu_ns, cpu_ns));
     }
 
     /// What is left out is of nodes with less time than any that stays, and nothing is counted

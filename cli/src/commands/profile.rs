@@ -6,9 +6,16 @@ use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
 use crate::profile::{difference, folded, without_inside};
 use crate::view::profile::{self, Shown};
+use anyhow::Context;
 use invivo_config::{Time, Value};
 use invivo_grpc::v1;
 use invivo_report::coverage;
+use std::time::{Duration, Instant};
+
+/// How long names are waited for before time is counted.
+const NAMED_WITHIN: Duration = Duration::from_secs(3);
+/// Between two looks for them.
+const NAMES_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Options of `invivo profile`.
 #[derive(Clone, Debug, clap::Args)]
@@ -68,8 +75,16 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         anyhow::bail!("there are no samples: {}", profile::why_none(&reply));
     }
     if let Some(time) = args.seconds {
+        // What has no name yet would come with all of its time when it has one.
+        let begun = Instant::now();
+        while reply.samples_unnamed > 0 && begun.elapsed() < NAMED_WITHIN {
+            tokio::time::sleep(NAMES_INTERVAL).await;
+            reply = ask().await?;
+        }
         tokio::time::sleep(time.0).await;
-        reply = difference(&reply, ask().await?);
+        reply = difference(&reply, ask().await?).context(
+            "ranks began or ended to be sampled in this time, or did not answer in time; try again",
+        )?;
     }
     if !args.inside {
         without_inside(&mut reply.nodes);

@@ -58,37 +58,33 @@ pub struct Folded {
     tree: Tree,
     /// Samples with a frame that had no name.
     unnamed: u64,
-    nodes_at_most: usize,
-    is_full: bool,
+    nodes: usize,
 }
 
 impl Folded {
     /// Whether its tree is as large as it may become.
     pub fn is_full(&self) -> bool {
-        self.is_full
+        self.nodes >= FOLDED_NODES_MAX
     }
 
-    /// Adds paths, if there is room for them.
-    pub fn add(&mut self, paths: &[SeenPath], names: &Names<'_>) {
-        for (path, seen) in paths {
-            let nodes = self.add_path(path, *seen, names);
-            self.nodes_at_most += nodes;
-            if self.nodes_at_most > FOLDED_NODES_MAX {
-                // Most paths share their nodes: only now is it worth counting them.
-                let all = self.tree.clone().into_nodes(Rank(0), FOLDED_NODES_MAX);
-                self.nodes_at_most = all.0.len();
-                self.is_full |= self.nodes_at_most > FOLDED_NODES_MAX / 2;
+    /// Adds paths as long as there is room, and gives how many.
+    pub fn add(&mut self, paths: &[SeenPath], names: &Names<'_>) -> usize {
+        let room = paths.iter().take_while(|(path, seen)| {
+            let has_room = !self.is_full();
+            if has_room {
+                self.add_path(path, *seen, names);
             }
-        }
+            has_room
+        });
+        room.count()
     }
 
-    fn add_path(&mut self, path: &[Step], seen: Seen, names: &Names<'_>) -> usize {
+    fn add_path(&mut self, path: &[Step], seen: Seen, names: &Names<'_>) {
         let (path, is_named) = names.path(path);
-        self.tree.add(&path, seen.ns);
+        self.nodes += self.tree.add(&path, seen.ns);
         if !is_named {
             self.unnamed = self.unnamed.saturating_add(seen.samples);
         }
-        path.len()
     }
 }
 

@@ -45,15 +45,20 @@ impl Gathered {
         if !self.paths.add(path, seen) {
             return;
         }
+        self.want(path);
+        if self.paths.is_full() || self.namer.is_full() {
+            self.make_room();
+        }
+    }
+
+    /// Asks for the names of a path.
+    fn want(&mut self, path: &[Step]) {
         for step in path {
             if let Step::Code { module, offset } = *step
                 && let Some(file) = self.modules.get(module)
             {
                 self.namer.want((module, offset), file);
             }
-        }
-        if self.paths.is_full() || self.namer.is_full() {
-            self.make_room();
         }
     }
 
@@ -63,11 +68,21 @@ impl Gathered {
         } else {
             let paths = self.paths.take();
             let mut folded = std::mem::take(&mut self.folded);
-            folded.add(&paths, &self.names());
+            let added = folded.add(&paths, &self.names());
             self.folded = folded;
+            for (path, seen) in &paths[added..] {
+                self.paths.add(path, *seen);
+            }
+            if added < paths.len() {
+                self.paths.shorten(PATHS_MAX / 2);
+            }
         }
         if self.namer.is_full() {
             self.namer.clear();
+            // Those that stay are named again.
+            for (path, _) in self.paths.all() {
+                self.want(&path);
+            }
         }
     }
 

@@ -11,6 +11,8 @@ pub struct Sampling {
     pub without: NoSamples,
     /// The question that the sampler has not answered whole.
     pub asked: Option<u32>,
+    /// A part of its answer could not be passed on.
+    pub is_cut: bool,
 }
 
 impl Default for Sampling {
@@ -19,6 +21,7 @@ impl Default for Sampling {
             sampler: None,
             without: NoSamples::Off,
             asked: None,
+            is_cut: false,
         }
     }
 }

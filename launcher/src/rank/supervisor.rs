@@ -442,8 +442,10 @@ impl Supervisor<'_> {
             if self.let_go || message == Some(ToSupervisor::Leave) {
                 return;
             }
-            if let Some(ToSupervisor::Profile { profile }) = message {
-                self.ask_profile(profile);
+            match message {
+                Some(ToSupervisor::Profile { profile }) => self.ask_profile(profile),
+                Some(ToSupervisor::Sample { sampling, .. }) => self.refuse_sampling(sampling),
+                _ => {}
             }
             self.pass_profile();
             self.take_signals();

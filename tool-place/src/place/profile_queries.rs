@@ -9,7 +9,7 @@
 use super::local_rank::Life;
 use super::local_ranks::LocalRanks;
 use crate::time_point::Now;
-use invivo_analysis::profile as analysis;
+use invivo_analysis::profile::Adding;
 use invivo_proto::control::local::ToSupervisor;
 use invivo_proto::control::profile::{NODES_MAX, NoSamples, Node, Profile, Sampled};
 use invivo_proto::control::stacks::Chosen;
@@ -42,6 +42,8 @@ struct Round {
     asked: Vec<Asked>,
     awaited: BTreeSet<Rank>,
     seen: BTreeMap<Rank, Result<(Sampled, Vec<Node>), NoSamples>>,
+    /// Parts that are to come of a rank that has begun to answer.
+    rest: BTreeMap<Rank, u32>,
 }
 
 impl Round {
@@ -69,6 +71,7 @@ impl ProfileQueries {
             asked: std::mem::take(&mut self.waiting),
             awaited: BTreeSet::new(),
             seen: BTreeMap::new(),
+            rest: BTreeMap::new(),
         };
         let is_asked = |rank: &Rank| round.asked.iter().any(|asked| asked.chosen.holds(*rank));
         for rank in local.numbers().filter(is_asked) {
@@ -103,6 +106,11 @@ impl ProfileQueries {
         if !round.awaited.contains(&rank) {
             return;
         }
+        // Nodes hang below those of the part before: without it they would hang below others.
+        let before = round.rest.insert(rank, rest);
+        if before.is_some_and(|before| before != rest.saturating_add(1)) {
+            return;
+        }
         let of = round.seen.entry(rank);
         match (
             of.or_insert_with(|| seen.map(|seen| (seen, Vec::new()))),
@@ -118,6 +126,15 @@ impl ProfileQueries {
         }
         if rest == 0 {
             round.awaited.remove(&rank);
+        }
+    }
+
+    /// A rank has no supervisor any more: nothing comes of it.
+    pub fn lost(&mut self, rank: Rank) {
+        if let Some(round) = &mut self.round
+            && round.awaited.remove(&rank)
+        {
+            round.seen.insert(rank, Err(NoSamples::Ended));
         }
     }
 
@@ -140,15 +157,22 @@ fn answered(now: Now, mut round: Round, local: &LocalRanks) -> Vec<Up> {
         round.seen.insert(rank, Err(NoSamples::Silent));
     }
     let coverage = local.coverage(now);
-    let answer = |asked: &Asked| {
-        let mut profile = Profile::default();
-        let chosen = round
-            .seen
-            .iter()
-            .filter(|(rank, _)| asked.chosen.holds(**rank));
-        for (rank, seen) in chosen {
-            analysis::add(&mut profile, *rank, seen.clone());
-        }
+    let mut made: Vec<(Chosen, Profile)> = Vec::new();
+    let mut answer = |asked: &Asked| {
+        // The same question of several is answered once.
+        let known = made.iter().find(|(chosen, _)| *chosen == asked.chosen);
+        let profile = known.map(|(_, profile)| profile.clone());
+        let profile = profile.unwrap_or_else(|| {
+            let mut adding = Adding::default();
+            for (rank, seen) in &round.seen {
+                if asked.chosen.holds(*rank) {
+                    adding.add(*rank, seen.clone());
+                }
+            }
+            let profile = adding.profile();
+            made.push((asked.chosen, profile.clone()));
+            profile
+        });
         Up::Partial {
             wave: asked.wave,
             partial: Partial::Profile(Box::new(profile)),
@@ -156,5 +180,5 @@ fn answered(now: Now, mut round: Round, local: &LocalRanks) -> Vec<Up> {
             missing: Vec::new(),
         }
     };
-    round.asked.iter().map(answer).collect()
+    round.asked.iter().map(&mut answer).collect()
 }

@@ -151,6 +151,14 @@ impl Sampling {
         self.due(now)
     }
 
+    /// A rank has no supervisor any more: there is nothing to sample.
+    pub fn lost(&mut self, now: Now, rank: Rank) -> Vec<Up> {
+        for ordered in &mut self.ordered {
+            ordered.answered(now.ns, rank, Err(NoSamples::Ended));
+        }
+        self.due(now)
+    }
+
     /// Answers what is done or has waited for long enough.
     pub fn due(&mut self, now: Now) -> Vec<Up> {
         for ordered in &mut self.ordered {
@@ -168,9 +176,22 @@ impl Sampling {
         .collect()
     }
 
+    /// The measurement is over: ranks are not sampled any longer.
+    pub fn end(&mut self, local: &mut LocalRanks) {
+        if std::mem::take(&mut self.frequency) > 0 {
+            let (sampling, frequency) = (NOBODY, 0);
+            for rank in local.numbers() {
+                let order = ToSupervisor::Sample {
+                    sampling,
+                    frequency,
+                };
+                local.tell(rank, &order);
+            }
+        }
+    }
+
     /// What is under way will not be done, for this reason.
     pub fn refuse(&mut self, refusal: &Acks) -> Vec<Up> {
-        self.frequency = 0;
         let all = self.ordered.drain(..);
         all.map(|one| Up::Ack {
             command: one.command,

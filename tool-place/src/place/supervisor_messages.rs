@@ -25,6 +25,10 @@ impl Place {
                 // The kernel kills a rank whose supervisor dies, so that is how this one ends.
                 let how = Ended::Signal(Signal::KILL.as_raw());
                 self.local.supervisor_lost(now, rank, how);
+                let answers = self.sampling.lost(now, rank);
+                self.answer(now, answers);
+                self.queries.profile.lost(rank);
+                self.answer_due_queries(now);
             }
             Event::Refused(why) => self
                 .local

@@ -33,6 +33,7 @@ impl Supervisor<'_> {
     pub(super) fn lose_place(&mut self) {
         self.place = None;
         self.place_gone = Some(Instant::now());
+        self.end_sampling();
         if let Some(shim) = &self.shim {
             // One that is gone needs not know.
             let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;

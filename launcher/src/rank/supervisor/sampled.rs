@@ -1,6 +1,7 @@
 //! Has the rank sampled by a process of its own, and passes on to the place what that has seen.
 
 use super::Supervisor;
+use crate::rank::sampling::Sampling;
 use crate::tool::processors;
 use invivo_inspect::sampling::{Received, Sampler};
 use invivo_proto::control::local::FromSupervisor;
@@ -12,6 +13,17 @@ impl Supervisor<'_> {
     pub(super) fn order_sampling(&mut self, sampling: u32, frequency: u32) {
         let outcome = self.sample(frequency);
         self.tell(&FromSupervisor::Sampling { sampling, outcome });
+    }
+
+    /// There is nothing to sample any more.
+    pub(super) fn refuse_sampling(&mut self, sampling: u32) {
+        let outcome = Err(NoSamples::Ended);
+        self.tell(&FromSupervisor::Sampling { sampling, outcome });
+    }
+
+    /// Nobody is there any more to ask what was seen.
+    pub(super) fn end_sampling(&mut self) {
+        self.sampling = Sampling::default();
     }
 
     fn sample(&mut self, frequency: u32) -> Result<(), NoSamples> {
@@ -30,7 +42,6 @@ impl Supervisor<'_> {
             }
         };
         match outcome {
-            // What was seen until then is there.
             Err(NoSamples::Broken) => self.sampler_broke(),
             Err(why) if self.sampling.sampler.is_none() => self.sampling.without = why,
             _ => {}
@@ -43,7 +54,10 @@ impl Supervisor<'_> {
         // A new question replaces the one before.
         let sampler = self.sampling.sampler.as_mut();
         match sampler.map(|sampler| sampler.ask(profile)) {
-            Some(true) => self.sampling.asked = Some(profile),
+            Some(true) => {
+                self.sampling.asked = Some(profile);
+                self.sampling.is_cut = false;
+            }
             Some(false) => self.say_without(profile, NoSamples::Silent),
             None => self.say_without(profile, self.sampling.without),
         }
@@ -60,9 +74,10 @@ impl Supervisor<'_> {
                     if let FromSupervisor::Profiled { rest: 0, .. } = message {
                         self.sampling.asked = None;
                     }
-                    // A place that does not read now gets none of the others either.
-                    if !self.offer(&message) {
-                        return;
+                    // A place that does not read now gets none of the others either: it would hang
+                    // them below other nodes.
+                    if !self.sampling.is_cut {
+                        self.sampling.is_cut = !self.offer(&message);
                     }
                 }
                 Received::Nothing => return,

@@ -91,6 +91,38 @@ fn a_rank_that_comes_later_is_sampled_as_the_others() {
     assert_eq!(second.hear(), None);
 }
 
+#[test]
+fn the_end_of_the_measurement_ends_sampling() {
+    let mut scene = Scene::new();
+    let (first, _rank) = scene.attach(0);
+    scene.command(1, Verb::Sampling { frequency: 251 });
+    let number = ordered(&first, 251);
+    answer(&first, number, Ok(()));
+    scene.step(1);
+    scene.command(2, Verb::Shutdown);
+    assert_eq!(ordered(&first, 0), 0);
+}
+
+/// Nobody waits for a rank that ends meanwhile.
+#[test]
+fn a_rank_that_ends_is_not_waited_for() {
+    let mut scene = Scene::new();
+    let (first, _rank) = scene.attach(0);
+    let (second, _other) = scene.attach(1);
+    scene.command(1, Verb::Sampling { frequency: 251 });
+    ask(&mut scene);
+    let number = ordered(&first, 251);
+    answer(&first, number, Ok(()));
+    say(&first, 100, &[node(0, "main", 100, 100)], 0);
+    drop(second);
+    let said = scene.step(1);
+    let (_, acks) = sampling(said.clone()).expect("acknowledged");
+    assert_eq!((acks.done, acks.failures), (2, vec![]));
+    let profile = profile(said).expect("an answer");
+    assert_eq!((profile.ranks, profile.sampled), (2, 1));
+    assert!(profile.without.contains_key(&NoSamples::Ended));
+}
+
 fn ask(scene: &mut Scene) {
     scene.down(Down::Query {
         wave: WaveId(3),
