@@ -7,7 +7,7 @@
 //! compare explain                     runs beside each other; what limits a job, in a sentence
 //! death fault efficiency left_out     parts of these
 //! timeline_pages timeline      pages become an observation, and that a picture and a file
-//! analyses coverage functions matrix profile recording status     tables and sentences about answers
+//! analyses coverage functions matrix profile recording status   tables, sentences about an answer
 //! table units glyphs terminal         columns, numbers with units, characters
 //! ```
 //!

@@ -20,8 +20,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// How long the answers may take: well below what a wave may.
 const PATIENCE_NS: u64 = 750_000_000;
 
-/// Questions that wait for supervisors. A sampler answers one at a time, so that what is asked while
-/// one is under way is asked behind it, all of it at once.
+/// Questions that wait for supervisors. A sampler answers one at a time, so that what is asked
+/// while one is under way is asked behind it, all of it at once.
 #[derive(Default)]
 pub struct ProfileQueries {
     last: u32,
