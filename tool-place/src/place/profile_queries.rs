@@ -176,7 +176,7 @@ fn answered(now: Now, mut round: Round, local: &LocalRanks) -> Vec<Up> {
         Up::Partial {
             wave: asked.wave,
             partial: Partial::Profile(Box::new(profile)),
-            coverage: coverage.clone(),
+            coverage,
             missing: Vec::new(),
         }
     };
