@@ -16,6 +16,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod buffers;
+pub mod call_paths;
 pub mod communicators;
 pub mod functions;
 pub mod grid;

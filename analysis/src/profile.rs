@@ -13,6 +13,7 @@
 //! answer may have, those with the least time are left out: their time stays in the nodes above
 //! them, and is told.
 
+use crate::call_paths::{Callees, of_list};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -202,13 +203,9 @@ impl Tree {
         (nodes, left_out_ns)
     }
 
-    /// Of a list: a node that is deeper than it can be counts as one below the node before it.
+    /// Of a list.
     fn of(nodes: Vec<Node>) -> Tree {
-        let mut path: Vec<(Frame, Tree)> = Vec::new();
-        let mut tree = Tree::default();
-        for node in nodes {
-            let depth = usize::from(node.depth).min(DEPTH_MAX - 1);
-            tree.close(&mut path, depth);
+        of_list(nodes.into_iter().map(|node| {
             let one = Tree {
                 below: BTreeMap::new(),
                 ns: node.ns,
@@ -216,31 +213,8 @@ impl Tree {
                 most: Some(node.most),
                 lines: node.lines,
             };
-            path.push((node.frame, one));
-        }
-        tree.close(&mut path, 0);
-        tree
-    }
-
-    /// Hangs what is deeper than `depth` below its callers.
-    fn close(&mut self, path: &mut Vec<(Frame, Tree)>, depth: usize) {
-        // A node is complete when the next one is not deeper; it is then put below its caller.
-        while path.len() > depth {
-            let Some((frame, one)) = path.pop() else {
-                return;
-            };
-            let above = path.last_mut().map_or(&mut *self, |(_, above)| above);
-            above.put(frame, one);
-        }
-    }
-
-    fn put(&mut self, frame: Frame, from: Tree) {
-        match self.below.get_mut(&frame) {
-            Some(into) => into.absorb(from),
-            None => {
-                self.below.insert(frame, from);
-            }
-        }
+            (node.depth, node.frame, one)
+        }))
     }
 
     /// Adds another one; both are [`DEPTH_MAX`] deep at most.
@@ -328,6 +302,17 @@ impl Tree {
             levels.push(one.below.into_iter());
         }
         nodes
+    }
+}
+
+impl Callees for Tree {
+    fn put(&mut self, frame: Frame, from: Tree) {
+        match self.below.get_mut(&frame) {
+            Some(into) => into.absorb(from),
+            None => {
+                self.below.insert(frame, from);
+            }
+        }
     }
 }
 

@@ -15,13 +15,14 @@
 //! lines), so that the shape of the tree of processes makes no difference. Ranks of two partial
 //! results are different ones.
 
+use crate::call_paths::{Callees, of_list, shortened};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use invivo_proto::control::stacks::{
-    DEPTH_MAX, FUNCTION_BYTES_MAX, Frame, LINE_BYTES_MAX, LINES_MAX, MODULE_BYTES_MAX, NAMED_MAX,
-    NODES_MAX, NoPython, Node, Stacks, Way, Whose,
+    FUNCTION_BYTES_MAX, Frame, LINE_BYTES_MAX, LINES_MAX, MODULE_BYTES_MAX, NAMED_MAX, NODES_MAX,
+    NoPython, Node, Stacks, Way, Whose,
 };
 use invivo_proto::ids::Rank;
 
@@ -80,7 +81,7 @@ fn add_within(
         {
             one.longest_stop = Some(stop);
         }
-        tree.add(rank, shortened(thread.path));
+        tree.add(rank, bounded(thread.path));
     }
 
     one.nodes = tree.into_nodes();
@@ -130,15 +131,8 @@ fn add_named(into: &mut Vec<Rank>, from: Vec<Rank>) {
 }
 
 /// The path within the bounds of an answer: of a deeper one the outer and the inner frames.
-fn shortened(mut path: Path) -> Path {
-    if path.len() > DEPTH_MAX {
-        // Three quarters from the outside (the program's structure), one quarter from the inside
-        // (where the thread is), one frame for the gap.
-        let inner = DEPTH_MAX / 4;
-        let outer = DEPTH_MAX - 1 - inner;
-        path.splice(outer..path.len() - inner, [(Frame::LeftOut, None)]);
-    }
-
+fn bounded(path: Path) -> Path {
+    let mut path = shortened(path, (Frame::LeftOut, None));
     for (frame, line) in &mut path {
         if let Frame::Function { module, name } | Frame::Python { file: module, name } = frame {
             cut(module, MODULE_BYTES_MAX);
@@ -195,13 +189,9 @@ impl Tree {
         at.ends += 1;
     }
 
-    /// Of a list: a node that is deeper than it can be counts as one below the node before it.
+    /// Of a list.
     fn of(nodes: Vec<Node>) -> Tree {
-        let mut path: Vec<(Frame, Tree)> = Vec::new();
-        let mut tree = Tree::default();
-        for node in nodes {
-            let depth = usize::from(node.depth).min(DEPTH_MAX - 1);
-            tree.close(&mut path, depth);
+        of_list(nodes.into_iter().map(|node| {
             let whose = Whose {
                 ranks: node.ranks,
                 threads: node.threads,
@@ -213,35 +203,11 @@ impl Tree {
                 ends: node.ends,
                 lines: node.lines,
             };
-            path.push((node.frame, one));
-        }
-
-        tree.close(&mut path, 0);
-        tree
+            (node.depth, node.frame, one)
+        }))
     }
 
-    /// Hangs what is deeper than `depth` below its callers.
-    fn close(&mut self, path: &mut Vec<(Frame, Tree)>, depth: usize) {
-        // A node is complete when the next one is not deeper; it is then put below its caller.
-        while path.len() > depth {
-            let Some((frame, one)) = path.pop() else {
-                return;
-            };
-            let above = path.last_mut().map_or(&mut *self, |(_, above)| above);
-            above.put(frame, one);
-        }
-    }
-
-    fn put(&mut self, frame: Frame, from: Tree) {
-        match self.below.get_mut(&frame) {
-            Some(into) => into.absorb(from),
-            None => {
-                self.below.insert(frame, from);
-            }
-        }
-    }
-
-    /// Adds another one; both are [`DEPTH_MAX`] deep at most.
+    /// Adds another one; both are `DEPTH_MAX` deep at most.
     fn absorb(&mut self, from: Tree) {
         self.whose.ranks = self.whose.ranks.saturating_add(from.whose.ranks);
         self.whose.threads = self.whose.threads.saturating_add(from.whose.threads);
@@ -301,6 +267,17 @@ impl Tree {
         }
 
         nodes
+    }
+}
+
+impl Callees for Tree {
+    fn put(&mut self, frame: Frame, from: Tree) {
+        match self.below.get_mut(&frame) {
+            Some(into) => into.absorb(from),
+            None => {
+                self.below.insert(frame, from);
+            }
+        }
     }
 }
 

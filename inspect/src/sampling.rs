@@ -114,8 +114,8 @@ impl Sampler {
     /// was seen stays. Takes a second at most.
     ///
     /// # Errors
-    /// Why the process cannot be sampled: then it is not any more. After [`NoSamples::Broken`] this
-    /// sampler is of no use.
+    /// Why the process cannot be sampled: then it is not any more. After [`NoSamples::Silent`] the
+    /// order may be done later; after [`NoSamples::Broken`] this sampler is of no use.
     pub fn set_frequency(&mut self, frequency: u32) -> Result<(), NoSamples> {
         self.sampling = self.sampling.wrapping_add(1);
         let sampling = self.sampling;

@@ -112,13 +112,12 @@ pub fn functions(nodes: &[ProfileNode]) -> Vec<Function> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use invivo_grpc::v1::{ProfileLine, ProfileReply};
+    use invivo_grpc::v1::ProfileLine;
 
-    pub fn node(depth: u32, function: &str, (ns, own_ns): (u64, u64), line: &str) -> ProfileNode {
-        let module = if function.contains("MPI_") {
-            "libmpi.so.40"
-        } else {
-            "app"
+    fn node(depth: u32, function: &str, module: &str, (ns, own_ns): (u64, u64)) -> ProfileNode {
+        let line = ProfileLine {
+            text: format!("{function}.c:7"),
+            ns,
         };
         ProfileNode {
             depth,
@@ -127,64 +126,36 @@ mod tests {
             module: module.into(),
             ns,
             own_ns,
-            most_rank: 1,
-            most_ns: ns,
-            lines: vec![ProfileLine {
-                text: line.into(),
-                ns,
-            }],
-        }
-    }
-
-    pub fn reply() -> ProfileReply {
-        let s = 1_000_000_000;
-        ProfileReply {
-            nodes: vec![
-                node(0, "main", (10 * s, 0), "app.c:90"),
-                node(1, "solve", (7 * s, s), "app.c:40"),
-                node(2, "solve", (4 * s, 3 * s), "app.c:41"),
-                node(3, "hot", (s, s), "app.c:12"),
-                node(2, "hot", (2 * s, 2 * s), "app.c:12"),
-                node(1, "PMPI_Recv", (3 * s, s), "+0x1"),
-                node(2, "poll", (2 * s, 2 * s), "+0x2"),
-            ],
-            ranks: 4,
-            sampled_ranks: 4,
-            samples: 2510,
-            cpu_ns: 10 * s,
-            elapsed_ns: 12 * s,
-            frequency_min: 251,
-            frequency_max: 251,
-            sampler_cpu_ns: s / 100,
-            ..ProfileReply::default()
+            lines: vec![line],
+            ..ProfileNode::default()
         }
     }
 
     #[test]
     fn functions_have_their_own_time_and_that_of_their_callees() {
-        let mut nodes = reply().nodes;
+        let mut nodes = vec![
+            node(0, "main", "app", (10, 0)),
+            node(1, "solve", "app", (7, 1)),
+            node(2, "solve", "app", (4, 3)),
+            node(3, "hot", "app", (1, 1)),
+            node(2, "hot", "app", (2, 2)),
+            node(1, "PMPI_Recv", "libmpi.so.40", (3, 1)),
+            node(2, "poll", "libc.so.6", (2, 2)),
+        ];
         without_inside(&mut nodes);
         let all = functions(&nodes);
-        let told: Vec<(&str, u64, u64)> = all
+        let told = all
             .iter()
-            .map(|of| {
-                (
-                    of.function.as_str(),
-                    of.own_ns / 1_000_000_000,
-                    of.ns / 1_000_000_000,
-                )
-            })
-            .collect();
+            .map(|of| (of.function.as_str(), of.own_ns, of.ns));
+        let told: Vec<(&str, u64, u64)> = told.collect();
         // A recursion counts once.
-        assert_eq!(
-            told,
-            [
-                ("solve", 4, 7),
-                ("MPI_Recv", 3, 3),
-                ("hot", 3, 3),
-                ("main", 0, 10),
-            ]
-        );
-        assert_eq!(all[2].lines, [("app.c:12".to_owned(), 3_000_000_000)]);
+        let expected = [
+            ("solve", 4, 7),
+            ("MPI_Recv", 3, 3),
+            ("hot", 3, 3),
+            ("main", 0, 10),
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(all[2].lines, [("hot.c:7".to_owned(), 3)]);
     }
 }

@@ -3,7 +3,7 @@ use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::ToString;
 use alloc::vec;
-use invivo_proto::control::stacks::UnstoppedReason;
+use invivo_proto::control::stacks::{DEPTH_MAX, UnstoppedReason};
 use proptest::prelude::*;
 
 fn function(name: &str) -> Frame {

@@ -3,8 +3,9 @@
 //! It is made bit by bit, so that rings are emptied in between.
 
 use crate::sampling::namer::{Namer, nameless};
-use crate::sampling::path::{Modules, Step, shortened};
+use crate::sampling::path::{Modules, Step};
 use crate::sampling::paths::{Seen, SeenPath};
+use invivo_analysis::call_paths::shortened;
 use invivo_analysis::profile::{Path, Tree};
 use invivo_proto::control::local::{FromSupervisor, PROFILE_PART_MAX};
 use invivo_proto::control::profile::{NODES_MAX, Node, Sampled};

@@ -9,8 +9,8 @@ use crate::frames::{At, Frames, Go};
 use crate::mapped::{MappedFile, is_shim};
 use crate::memory::ProcessMemory;
 use crate::sampling::record::Sample;
+use invivo_analysis::call_paths::shortened;
 use invivo_proto::control::local::{BUILD_ID_BYTES_MAX, Module, PATH_BYTES_MAX};
-use invivo_proto::control::stacks::DEPTH_MAX;
 use std::collections::BTreeMap;
 
 /// Frames that a path is followed through: as many as the part of a stack can have.
@@ -145,21 +145,9 @@ fn path(frames: &[(bool, Step)], is_whole: bool, is_kernel: bool) -> Vec<Step> {
     shortened(path, Step::LeftOut)
 }
 
-/// Of a path that is too deep, three quarters from the outside and one from the inside: the
-/// program's structure, and where the thread is.
-pub fn shortened<T>(mut path: Vec<T>, gap: T) -> Vec<T> {
-    if path.len() > DEPTH_MAX {
-        let inner = DEPTH_MAX / 4;
-        let outer = DEPTH_MAX - 1 - inner;
-        path.splice(outer..path.len() - inner, [gap]);
-    }
-    path
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     fn at(offset: u64) -> Step {
         Step::Code { module: 0, offset }
@@ -181,25 +169,6 @@ mod tests {
             (vec![], false, true, vec![Step::Lost, Step::Kernel]),
         ] {
             assert_eq!(path(&frames, is_whole, is_kernel), expected);
-        }
-    }
-
-    proptest! {
-        /// Against one that looks at each position of the answer.
-        #[test]
-        fn a_deep_path_keeps_both_ends(length in 0usize..400) {
-            let whole: Vec<usize> = (1..=length).collect();
-            let short = shortened(whole, 0);
-            prop_assert_eq!(short.len(), length.min(128));
-            for (position, step) in short.iter().enumerate() {
-                let expected = match position {
-                    _ if length <= 128 => position + 1,
-                    0..95 => position + 1,
-                    95 => 0,
-                    _ => length - (127 - position),
-                };
-                prop_assert_eq!(*step, expected);
-            }
         }
     }
 }
