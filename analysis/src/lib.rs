@@ -17,6 +17,7 @@ extern crate std;
 
 pub mod buffers;
 pub mod call_paths;
+mod code_files;
 pub mod communicators;
 pub mod functions;
 pub mod grid;
@@ -29,6 +30,7 @@ pub mod moments;
 pub mod pauses;
 pub mod profile;
 pub mod records;
+pub mod regions;
 pub mod saved;
 pub mod sites;
 pub mod stacks;

@@ -4,8 +4,8 @@
 //! results may be joined in any order at any depth.
 
 use crate::{
-    buffers, functions, grid, hang, matrix, messages, profile, records, saved, sites, stacks,
-    status, switches, timeline, waits,
+    buffers, functions, grid, hang, matrix, messages, profile, records, regions, saved, sites,
+    stacks, status, switches, timeline, waits,
 };
 use invivo_proto::control::tree::Partial;
 
@@ -59,6 +59,7 @@ pub fn merge(into: &mut Partial, from: Partial) -> Result<(), Mismatch> {
             });
         }
         (Partial::Sites(into), Partial::Sites(from)) => sites::merge(into, *from),
+        (Partial::Regions(into), Partial::Regions(from)) => regions::merge(into, *from),
         (Partial::Saved(into), Partial::Saved(from)) => saved::merge(into, *from),
         (Partial::WaitStates(into), Partial::WaitStates(from)) => waits::merge(into, *from),
         (Partial::Profile(into), Partial::Profile(from)) => profile::merge(into, *from),
@@ -87,6 +88,7 @@ fn question(of: &Partial) -> &'static str {
         Partial::Analyses(_) => "which analyses are on",
         Partial::Grid(_) => "what happened over time",
         Partial::Sites(_) => "where calls are made",
+        Partial::Regions(_) => "time by region",
         Partial::Saved(_) => "what buffers hold",
         Partial::WaitStates(_) => "who waits for whom",
         Partial::Profile(_) => "where ranks spend their time",

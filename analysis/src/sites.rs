@@ -8,14 +8,14 @@
 //! others. Rows of different ranks are joined by the file's name, its build id, and the address in
 //! it.
 
+use crate::code_files::CodeFiles;
 use crate::functions::{Row, add, bytes};
 use alloc::collections::BTreeMap;
-use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
-use invivo_proto::control::local::{BUILD_ID_BYTES_MAX, Module, PATH_BYTES_MAX};
-use invivo_proto::control::sites::{FILE_BYTES_MAX, Place, ROWS_MAX, Site, SiteStats, SiteTable};
-use invivo_proto::definition::{Definition, MODULES_MAX, SITES_MAX};
+use invivo_proto::control::local::Module;
+use invivo_proto::control::sites::{Place, ROWS_MAX, Site, SiteStats, SiteTable};
+use invivo_proto::definition::{Definition, SITES_MAX};
 use invivo_proto::ids::{Rank, RegionId, SiteId};
 use invivo_proto::record::{Call, Part};
 
@@ -26,8 +26,7 @@ const RANK_ROWS_MAX: usize = 2 * SITES_MAX as usize;
 /// The call sites of the ranks below one place. Its size is bounded by the limits above.
 #[derive(Clone, Debug, Default)]
 pub struct Sites {
-    /// Files of all ranks: most have the same.
-    modules: Vec<Module>,
+    files: CodeFiles,
     ranks: Vec<OfRank>,
     /// Where the rank stands whose call came last: records come in packets, so the next is mostly
     /// its too.
@@ -37,8 +36,6 @@ pub struct Sites {
 #[derive(Clone, Debug)]
 struct OfRank {
     rank: Rank,
-    /// By the rank's own number: which of the files.
-    modules: BTreeMap<u32, usize>,
     /// By the rank's own number: the rank's number of the file, and the address.
     sites: BTreeMap<SiteId, (u32, u64)>,
     /// By [`slot`]: the number of the first row plus one, 0 for none.
@@ -74,14 +71,7 @@ impl Sites {
     /// A rank defined something.
     pub fn learn(&mut self, rank: Rank, definition: &Definition<'_>) {
         match *definition {
-            Definition::Module {
-                number,
-                build_id,
-                path,
-            } if (1..=MODULES_MAX).contains(&number) => {
-                let module = self.module(build_id, path);
-                self.of_rank(rank).modules.insert(number, module);
-            }
+            Definition::Module { .. } => self.files.learn(rank, definition),
             Definition::Site {
                 site,
                 module,
@@ -162,31 +152,7 @@ impl Sites {
         let Some((number, offset)) = of_rank.sites.get(&site) else {
             return (Place::Others, None);
         };
-        let known = of_rank.modules.get(number);
-        let Some(module) = known.and_then(|known| self.modules.get(*known)) else {
-            return (Place::Nowhere, None);
-        };
-        let code = Place::Code {
-            file: file(&module.path),
-            build_id: module.build_id.clone(),
-            offset: *offset,
-        };
-        (code, Some(module))
-    }
-
-    /// The number of a file.
-    fn module(&mut self, build_id: &[u8], path: &[u8]) -> usize {
-        // A path that was cut names nothing; of its name the end is of use.
-        let path = String::from_utf8_lossy(path);
-        let module = Module {
-            path: tail(&path, PATH_BYTES_MAX).to_string(),
-            build_id: build_id[..build_id.len().min(BUILD_ID_BYTES_MAX)].to_vec(),
-        };
-        let known = self.modules.iter().position(|known| *known == module);
-        known.unwrap_or_else(|| {
-            self.modules.push(module);
-            self.modules.len() - 1
-        })
+        self.files.place(of_rank.rank, *number, *offset)
     }
 
     #[inline(always)]
@@ -209,7 +175,6 @@ impl Sites {
         known.unwrap_or_else(|| {
             self.ranks.push(OfRank {
                 rank,
-                modules: BTreeMap::new(),
                 sites: BTreeMap::new(),
                 index: Vec::new(),
                 rows: Vec::new(),
@@ -278,21 +243,6 @@ impl OfRank {
             }
         }
     }
-}
-
-/// A path's last part, as a table names it.
-fn file(path: &str) -> String {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    tail(name, FILE_BYTES_MAX).to_string()
-}
-
-/// The end of a text, of so many bytes at most.
-fn tail(text: &str, most: usize) -> &str {
-    let mut from = text.len().saturating_sub(most);
-    while !text.is_char_boundary(from) {
-        from += 1;
-    }
-    &text[from..]
 }
 
 /// Adds a row.

@@ -4,7 +4,8 @@
 //! They travel through the shared ring, are never dropped, and climb the tree as they are.
 //! Hand-written bytes, because the shim writes them.
 
-use crate::ids::{CommId, CommLocal, Rank, SiteId};
+use crate::ids::{CommId, CommLocal, Rank, RegionId, SiteId};
+use crate::record::REGIONS_END;
 use crate::varint::{self, VarintError};
 
 /// The longest encoded definition: entries of the ring are at most a quarter of it.
@@ -13,7 +14,13 @@ pub const DEFINITION_BYTES_MAX: usize = crate::shm::RING_BYTES / 4;
 /// Call sites that a rank numbers: large programs call MPI from some hundred places. Calls from
 /// more are of [`SiteId::OTHERS`].
 pub const SITES_MAX: u16 = 4096;
-/// Files with call sites that a rank numbers.
+/// Regions of the program that a rank numbers: instrumented functions that run, and marked regions.
+/// Others are [`RegionId::OTHERS`].
+pub const REGIONS_MAX: u16 = 8192;
+const _: () = assert!(REGIONS_END + REGIONS_MAX < RegionId::OTHERS.0);
+/// Bytes of a marked region's name.
+pub const REGION_NAME_BYTES_MAX: usize = 128;
+/// Files with call sites or instrumented functions that a rank numbers.
 pub const MODULES_MAX: u32 = 256;
 /// Bytes of a file's path.
 pub const PATH_BYTES_MAX: usize = 256;
@@ -90,6 +97,17 @@ pub enum Definition<'a> {
         /// An address within the call instruction, as the file was linked for.
         offset: u64,
     },
+    /// A region of the program: one that it marks has a name, an instrumented function has none.
+    Region {
+        /// The rank's own number for it.
+        region: RegionId,
+        /// The file's number; 0 where the function is in no file.
+        module: u32,
+        /// The function's address, as the file was linked for.
+        offset: u64,
+        /// The name as the program gave it; may be any bytes.
+        name: &'a [u8],
+    },
 }
 
 /// The runs of a group, still encoded: for each a varint `first`, a zigzag `stride`, a varint
@@ -120,6 +138,7 @@ const NAME: u8 = 3;
 const OUTSIDE: u8 = 4;
 const MODULE: u8 = 5;
 const SITE: u8 = 6;
+const REGION: u8 = 7;
 
 /// A bounded writer of definition bytes: what does not fit makes the whole definition fail.
 struct Out<'a> {
@@ -208,6 +227,18 @@ impl<'a> Definition<'a> {
                 out.number(u64::from(site.0))?;
                 out.number(u64::from(module))?;
                 out.number(offset)?;
+            }
+            Definition::Region {
+                region,
+                module,
+                offset,
+                name,
+            } => {
+                out.number(u64::from(REGION))?;
+                out.number(u64::from(region.0))?;
+                out.number(u64::from(module))?;
+                out.number(offset)?;
+                out.all(name)?;
             }
         }
 
@@ -303,6 +334,12 @@ impl<'a> Definition<'a> {
                     offset,
                 }
             }
+            REGION => Definition::Region {
+                region: RegionId(number(bytes, &mut at)?),
+                module: number(bytes, &mut at)?,
+                offset: number(bytes, &mut at)?,
+                name: &bytes[at..],
+            },
             _ => {
                 return Err(DefinitionError {
                     offset: 0,

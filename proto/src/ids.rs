@@ -29,8 +29,9 @@ id! {
     WorldRank(u32)
 }
 id! {
-    /// A region: an MPI function (its index in [`crate::mpi::FUNCTIONS`]) or, later, a user
-    /// function.
+    /// A region: an MPI function (its index in [`crate::mpi::FUNCTIONS`]), or from
+    /// [`crate::record::REGIONS_END`] on one of the program, as one rank numbers them: a
+    /// [`crate::definition::Definition`] says which that is.
     RegionId(u16)
 }
 id! {
@@ -58,6 +59,11 @@ impl SiteId {
     pub const NONE: SiteId = SiteId(0);
     /// One of those that the rank met when it had numbered as many as it may.
     pub const OTHERS: SiteId = SiteId(u16::MAX);
+}
+
+impl RegionId {
+    /// One of the program's regions that the rank met when it had numbered as many as it may.
+    pub const OTHERS: RegionId = RegionId(u16::MAX);
 }
 
 impl CommLocal {

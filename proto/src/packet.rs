@@ -6,8 +6,8 @@ use crate::ids::{LocationId, Rank};
 /// `IVPK`, read as a little-endian number.
 pub const MAGIC: u32 = u32::from_le_bytes(*b"IVPK");
 /// The layout that this program writes, and the newest that it reads. Since 2 there are records of
-/// occupants, since 3 facts have call sites.
-pub const VERSION: u16 = 3;
+/// occupants, since 3 facts have call sites, since 4 there are records of the program's regions.
+pub const VERSION: u16 = 4;
 /// The oldest layout that it reads.
 pub const VERSION_MIN: u16 = 1;
 /// Bytes of the header.

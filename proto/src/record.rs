@@ -8,12 +8,18 @@
 //!
 //! A location that outlives its thread is given to another one. Its *occupants* are numbered from
 //! 0; a record says where one that is not the first begins, and does so again in every packet.
+//!
+//! Regions of the program (its marked stretches and its instrumented functions) are entered and
+//! left by records of their own, between those of calls. So that each packet decodes alone, the
+//! first of them in a packet says before it which regions are open.
 
 mod reader;
+mod regions;
 mod words;
 mod writer;
 
 pub use reader::{Decoded, Decoder, RecordError, RecordFault};
+pub use regions::{OPEN_BYTES_MAX, OPEN_MAX, OpenRegion, RegionLosses};
 pub use words::Words;
 pub use writer::Encoder;
 
@@ -29,8 +35,15 @@ const TOKEN_LITERAL: u8 = 64;
 const TOKEN_CONTINUATION: u8 = 65;
 /// Token: what follows is another thread's, which has the location now.
 const TOKEN_OCCUPANT: u8 = 66;
+/// Token: a region of the program was entered.
+const TOKEN_ENTER: u8 = 67;
+/// Token: the region entered last, of those that are open, was left.
+const TOKEN_LEAVE: u8 = 68;
+/// Token: these regions are open.
+const TOKEN_OPEN: u8 = 69;
 
-/// The first number of a region that facts have no room for.
+/// The first number of a region that facts have no room for: regions of the program begin here,
+/// MPI functions lie below.
 pub const REGIONS_END: u16 = 1 << 12;
 const _: () = assert!(crate::mpi::FUNCTIONS.len() <= REGIONS_END as usize);
 

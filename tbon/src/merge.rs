@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use core::fmt;
 use invivo_proto::control::buffers::{Buffers, Records};
+use invivo_proto::control::regions::RegionTable;
 use invivo_proto::control::results::{FunctionTable, JobStatus, Matrix};
 use invivo_proto::control::sites::SiteTable;
 use invivo_proto::control::timeline::Timeline;
@@ -62,6 +63,10 @@ pub(crate) fn nothing(query: Query) -> Partial {
         Query::Sites { rows_max } => Partial::Sites(Box::new(SiteTable {
             rows_max,
             ..SiteTable::default()
+        })),
+        Query::Regions { rows_max } => Partial::Regions(Box::new(RegionTable {
+            rows_max,
+            ..RegionTable::default()
         })),
         Query::Save(_) => Partial::Saved(Box::default()),
         Query::WaitStates { ranks_max } => Partial::WaitStates(Box::new(WaitStates {

@@ -21,10 +21,12 @@ pub enum Analysis {
     Sites,
     /// Who waits for whom in collectives, and in receives whose messages are matched.
     WaitStates,
+    /// Time by region of the program.
+    Regions,
 }
 
 /// Number of analyses.
-pub const ANALYSES: usize = 6;
+pub const ANALYSES: usize = 7;
 
 impl Analysis {
     /// All of them, in the order of their numbers.
@@ -35,6 +37,7 @@ impl Analysis {
         Analysis::Grid,
         Analysis::Sites,
         Analysis::WaitStates,
+        Analysis::Regions,
     ];
 
     /// As users spell it: the command that shows its answer.
@@ -46,6 +49,7 @@ impl Analysis {
             Analysis::Grid => "heatmap",
             Analysis::Sites => "sites",
             Analysis::WaitStates => "waitstates",
+            Analysis::Regions => "regions",
         }
     }
 
@@ -59,6 +63,7 @@ impl Analysis {
             Analysis::Grid => 0.0,
             Analysis::Sites => 4.6,
             Analysis::WaitStates => 0.0,
+            Analysis::Regions => 0.0,
         }
     }
 
@@ -72,6 +77,9 @@ impl Analysis {
             Analysis::Sites => "calls, time and bytes by where in the program calls are made",
             Analysis::WaitStates => {
                 "who waits for whom in collectives; late senders, with messages"
+            }
+            Analysis::Regions => {
+                "time by region that the program marks, and by instrumented function"
             }
         }
     }
@@ -93,7 +101,8 @@ impl AnalysisSet {
             | 1 << Analysis::Matrix as u8
             | 1 << Analysis::Grid as u8
             | 1 << Analysis::Sites as u8
-            | 1 << Analysis::WaitStates as u8,
+            | 1 << Analysis::WaitStates as u8
+            | 1 << Analysis::Regions as u8,
     );
 
     /// One alone.

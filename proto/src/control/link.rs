@@ -7,6 +7,7 @@ use super::buffers::{Buffers, Records};
 use super::grid::Grid;
 use super::hang::{Diagnosis, Hang};
 use super::profile::Profile;
+use super::regions::RegionTable;
 use super::results::{Coverage, FunctionTable, JobStatus, Matrix, Messages};
 use super::saved::Saved;
 use super::sites::SiteTable;
@@ -91,6 +92,8 @@ pub enum Answer {
     WaitStates(Box<WaitStates>, Coverage),
     /// To [`Query::Profile`].
     Profile(Box<Profile>, Coverage),
+    /// To [`Query::Regions`].
+    Regions(Box<RegionTable>, Coverage),
 }
 
 /// What job this is.

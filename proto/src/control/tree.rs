@@ -6,6 +6,7 @@ use super::grid::{Grid, GridQuery};
 use super::hang::Hang;
 pub use super::order::{Order, Verb};
 use super::profile::Profile;
+use super::regions::RegionTable;
 use super::results::{Coverage, FunctionTable, Group, JobStatus, Matrix, Messages};
 use super::saved::{SaveQuery, Saved};
 use super::sites::SiteTable;
@@ -271,6 +272,12 @@ pub enum Query {
         /// Which ranks.
         chosen: Chosen,
     },
+    /// Time by region of the program.
+    Regions {
+        /// Rows, at most: those with the most time; more than [`super::regions::ROWS_MAX`] are not
+        /// given.
+        rows_max: u32,
+    },
 }
 
 /// Part of an answer.
@@ -306,6 +313,8 @@ pub enum Partial {
     WaitStates(Box<WaitStates>),
     /// To [`Query::Profile`].
     Profile(Box<Profile>),
+    /// To [`Query::Regions`].
+    Regions(Box<RegionTable>),
 }
 
 /// How a rank ended.

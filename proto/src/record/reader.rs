@@ -1,8 +1,9 @@
 //! Decodes records from any bytes; of malformed ones it reports what is wrong and where.
 
 use super::{
-    Call, Context, DICTIONARY_SLOTS, Facts, MAX_PARTS, Part, REGIONS_END, RecordKind,
-    TOKEN_CONTINUATION, TOKEN_LITERAL, TOKEN_OCCUPANT,
+    Call, Context, DICTIONARY_SLOTS, Facts, MAX_PARTS, OPEN_MAX, OpenRegion, Part, REGIONS_END,
+    RecordKind, RegionLosses, TOKEN_CONTINUATION, TOKEN_ENTER, TOKEN_LEAVE, TOKEN_LITERAL,
+    TOKEN_OCCUPANT, TOKEN_OPEN,
 };
 use crate::ids::{CommLocal, RegionId, SiteId};
 use crate::packet;
@@ -32,6 +33,10 @@ pub enum RecordFault {
     EmptySlot(u8),
     /// More parts than a record may have.
     TooManyParts(u64),
+    /// More open regions than a record may have.
+    TooManyOpen(u64),
+    /// The number of an MPI function, or of none, where a region of the program must stand.
+    NoRegion(u64),
 }
 
 impl core::fmt::Display for RecordError {
@@ -52,6 +57,19 @@ impl core::fmt::Display for RecordError {
                 f,
                 "dictionary slot {slot} used before it was filled at payload offset {at}"
             ),
+            RecordFault::TooManyOpen(open) => {
+                write!(
+                    f,
+                    "{open} open regions in one record, at most {OPEN_MAX} allowed, at payload \
+                     offset {at}"
+                )
+            }
+            RecordFault::NoRegion(number) => {
+                write!(
+                    f,
+                    "{number} is no region of a program, at payload offset {at}"
+                )
+            }
             RecordFault::TooManyParts(parts) => {
                 write!(
                     f,
@@ -79,6 +97,27 @@ pub enum Decoded {
     },
     /// What follows is of the location's occupant of this number.
     Occupant(u32),
+    /// A region of the program was entered.
+    Enter {
+        /// When.
+        time: u64,
+        /// [`REGIONS_END`] or above.
+        region: RegionId,
+    },
+    /// The region that was entered last, of those that are open, was left.
+    Leave {
+        /// When.
+        time: u64,
+    },
+    /// So many regions are open, each to be read with [`Decoder::open_region`].
+    Open {
+        /// At this time.
+        time: u64,
+        /// Regions that follow, the outermost first.
+        count: usize,
+        /// What was not recorded so far.
+        losses: RegionLosses,
+    },
 }
 
 impl Decoded {
@@ -87,7 +126,10 @@ impl Decoded {
     pub fn parts(&self) -> usize {
         match *self {
             Decoded::Call(_, parts) | Decoded::Continuation { parts, .. } => parts,
-            Decoded::Occupant(_) => 0,
+            Decoded::Occupant(_)
+            | Decoded::Enter { .. }
+            | Decoded::Leave { .. }
+            | Decoded::Open { .. } => 0,
         }
     }
 }
@@ -141,6 +183,18 @@ impl Decoder {
             return Ok(Decoded::Occupant(narrow(bytes, at)?));
         }
 
+        if let TOKEN_ENTER | TOKEN_LEAVE | TOKEN_OPEN = token {
+            let time = self.pass(bytes, at)?;
+            return match token {
+                TOKEN_ENTER => Ok(Decoded::Enter {
+                    time,
+                    region: program_region(bytes, at)?,
+                }),
+                TOKEN_LEAVE => Ok(Decoded::Leave { time }),
+                _ => open(bytes, at, time),
+            };
+        }
+
         let facts = self.facts(bytes, at, token & 0x7f)?;
         // A completion is a part of the call that completed it, never a record of its own.
         if facts.kind.completes() {
@@ -150,15 +204,9 @@ impl Decoder {
             });
         }
 
-        let since = number(bytes, at)?;
-        // Times are differences: one damaged number would spoil all that follow.
-        self.context.time = self.context.time.checked_add(since).ok_or(RecordError {
-            offset: start,
-            fault: RecordFault::Overflow,
-        })?;
         let mut call = Call {
             facts,
-            end: self.context.time,
+            end: self.pass(bytes, at)?,
             duration: number(bytes, at)?,
             ordinal: 0,
             request: 0,
@@ -182,6 +230,28 @@ impl Decoder {
         };
 
         Ok(Decoded::Call(call, parts))
+    }
+
+    /// Reads one announced open region.
+    #[inline]
+    pub fn open_region(&self, bytes: &[u8], at: &mut usize) -> Result<OpenRegion, RecordError> {
+        Ok(OpenRegion {
+            region: program_region(bytes, at)?,
+            begin: self.context.time.saturating_sub(number(bytes, at)?),
+        })
+    }
+
+    /// Reads how much time has passed since the record before; gives the time now.
+    #[inline(always)]
+    fn pass(&mut self, bytes: &[u8], at: &mut usize) -> Result<u64, RecordError> {
+        let offset = *at;
+        let since = number(bytes, at)?;
+        // Times are differences: one damaged number would spoil all that follow.
+        self.context.time = self.context.time.checked_add(since).ok_or(RecordError {
+            offset,
+            fault: RecordFault::Overflow,
+        })?;
+        Ok(self.context.time)
     }
 
     /// Reads one announced part.
@@ -292,6 +362,43 @@ fn region(bytes: &[u8], at: &mut usize) -> Result<RegionId, RecordError> {
             fault: RecordFault::Overflow,
         }),
     }
+}
+
+/// A region of the program.
+#[inline(always)]
+fn program_region(bytes: &[u8], at: &mut usize) -> Result<RegionId, RecordError> {
+    let offset = *at;
+    let region = narrow(bytes, at)?;
+    if region < REGIONS_END {
+        return Err(RecordError {
+            offset,
+            fault: RecordFault::NoRegion(u64::from(region)),
+        });
+    }
+    Ok(RegionId(region))
+}
+
+/// What stands before the open regions.
+fn open(bytes: &[u8], at: &mut usize, time: u64) -> Result<Decoded, RecordError> {
+    let losses = RegionLosses {
+        dropped: number(bytes, at)?,
+        repaired: number(bytes, at)?,
+        too_deep: number(bytes, at)?,
+    };
+    let offset = *at;
+    let count = number(bytes, at)?;
+    // Callers make room by this number, so it is checked before they do.
+    if count > OPEN_MAX as u64 {
+        return Err(RecordError {
+            offset,
+            fault: RecordFault::TooManyOpen(count),
+        });
+    }
+    Ok(Decoded::Open {
+        time,
+        count: count as usize,
+        losses,
+    })
 }
 
 #[inline(always)]

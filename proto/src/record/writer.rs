@@ -39,6 +39,15 @@ impl Encoder {
         self.0.time
     }
 
+    /// Time passes to the next record; gives how much. Where the clock stepped back, none does: a
+    /// thread's records are in order.
+    #[inline(always)]
+    pub(super) fn pass(&mut self, time: u64) -> u64 {
+        let since = time.saturating_sub(self.0.time);
+        self.0.time += since;
+        since
+    }
+
     /// Gives a request number away without a record (its record was dropped), so that numbers stay
     /// unique.
     #[inline(always)]
@@ -84,10 +93,7 @@ impl Encoder {
         ordinal: u64,
         parts: usize,
     ) -> *mut u8 {
-        // A thread's calls end in order; if the clock stepped back, the record ends with its
-        // predecessor.
-        let since = end.saturating_sub(self.0.time);
-        self.0.time += since;
+        let since = self.pass(end);
         // SAFETY: MAX_CALL_BYTES counts every field written here and in `facts`; the caller has
         // room for them.
         unsafe {
