@@ -78,3 +78,21 @@ fn tail(text: &str, most: usize) -> &str {
     }
     &text[from..]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::format;
+
+    #[test]
+    fn long_names_of_files_keep_their_end() {
+        assert_eq!(file("/opt/lib/libsolver.so.2"), "libsolver.so.2");
+        assert_eq!(file("solver"), "solver");
+        let long = format!("{}.so", "ö".repeat(FILE_BYTES_MAX));
+        let kept = file(&long);
+        assert!(
+            kept.len() <= FILE_BYTES_MAX && kept.ends_with("ö.so"),
+            "{kept}"
+        );
+    }
+}

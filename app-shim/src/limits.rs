@@ -38,6 +38,15 @@ pub const DESCRIPTION_BYTES_MAX: usize = 1 << 16;
 /// States of a frame that its description remembers at one time: compilers write one.
 pub const STATES_MAX: usize = 8;
 
+// Regions.
+
+/// Slots of the table of regions, as a power of two: 16,384, twice as many as regions, of 16 bytes,
+/// of which those in use are touched.
+pub const REGION_SLOT_BITS: u32 = 14;
+/// One entering or leaving of a region in this many is also timed for what the shim itself costs:
+/// they are cheaper than calls, and more.
+pub const SAMPLED_REGIONS: u32 = 1024;
+
 // Packets.
 
 /// The longest that one call waits for a free packet, in ns: 10 ms.

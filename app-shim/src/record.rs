@@ -12,6 +12,7 @@ pub mod packet_pool;
 mod parked;
 mod poll;
 pub mod program_switch;
+pub mod regions;
 mod scratch;
 pub mod send_queue;
 mod settle;

@@ -16,4 +16,5 @@ mod macros;
 mod mpi_t;
 mod pcontrol;
 mod recorded;
+mod regions;
 mod sessions;

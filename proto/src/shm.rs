@@ -23,7 +23,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// First bytes of the memory.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"INVIVOSH");
 /// Layout version; shim, supervisor and place of one release agree.
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;
 /// Threads of a rank that can have a location of their own at one time. Calls of more are counted
 /// as dropped.
 pub const LOCATIONS_MAX: usize = 64;
@@ -172,7 +172,9 @@ pub struct Control {
     /// 1 while nobody wants to know where calls are made; 0 from the start, so that no call of a
     /// rank that is ahead of its place lacks it.
     pub without_sites: AtomicU32,
-    reserved: [u32; 5],
+    /// 1 while nobody wants to know of the program's regions; 0 from the start.
+    pub without_regions: AtomicU32,
+    reserved: [u32; 4],
 }
 
 impl Control {
@@ -254,6 +256,9 @@ pub struct Status {
     pub progress_at: AtomicU64,
     /// How often that number has come round.
     pub polls: AtomicU64,
+    /// Ticks spent in our own code at the begins and ends of the program's regions: those of the
+    /// ones that were sampled, times as many as each stands for.
+    pub region_ticks: AtomicU64,
 }
 
 /// What the rank's MPI library calls things, and where in the rank's own memory the shim follows

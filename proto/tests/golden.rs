@@ -1,6 +1,6 @@
 //! Golden bytes, of two kinds.
 //!
-//! `golden/v1`, `golden/v2`, `golden/v3` hold what **outlives a release**: packets, records and
+//! `golden/v1` to `golden/v4` hold what **outlives a release**: packets, records and
 //! definitions are kept, and read by later programs. These bytes are for ever. A difference means
 //! that two releases no longer understand each other: raise the version and add a folder beside the
 //! others, or take the change back.
@@ -99,6 +99,9 @@ fn no_folder_is_left_behind() {
 fn the_golden_packet_is_read() {
     let mut records = samples::records();
     reads(&golden(lasting(), "packet"), &records);
+    // Regions came with version 4.
+    records.truncate(8);
+    reads(&golden(lasting_of(3), "packet"), &records);
     // Call sites came with version 3.
     for (_, (decoded, parts)) in &mut records {
         if let Decoded::Call(call, _) = decoded {
@@ -127,6 +130,11 @@ fn reads(message: &[u8], records: &[(&str, samples::Record)]) {
         header,
         Header {
             version,
+            last_time: if version < 4 {
+                2900
+            } else {
+                expected.last_time
+            },
             ..expected
         }
     );
@@ -141,6 +149,11 @@ fn reads(message: &[u8], records: &[(&str, samples::Record)]) {
         for part in parts {
             assert_eq!(decoder.part(payload, &mut at).unwrap(), *part, "{name}");
         }
+        if let Decoded::Open { time, count, .. } = *decoded {
+            for region in samples::open(time, count) {
+                assert_eq!(decoder.open_region(payload, &mut at).unwrap(), region);
+            }
+        }
     }
     assert_eq!(at, payload.len());
     assert_eq!(decoder.time(), header.last_time);
@@ -154,8 +167,9 @@ fn reads(message: &[u8], records: &[(&str, samples::Record)]) {
 #[test]
 fn golden_definitions_are_read() {
     for (name, definition) in samples::definitions(&samples::runs()) {
-        // Outside and those of call sites came with version 3.
+        // Outside and those of call sites came with version 3, those of regions with 4.
         let since = match definition {
+            Definition::Region { .. } => 4,
             Definition::Outside { .. } | Definition::Module { .. } | Definition::Site { .. } => 3,
             _ => packet::VERSION_MIN,
         };

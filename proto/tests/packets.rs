@@ -129,7 +129,7 @@ fn a_newer_version_is_named() {
     assert_eq!(error, PacketError::Version(VERSION + 1));
     let told = error.to_string();
     assert!(
-        told.contains("version 4") && told.contains("offset 4") && told.contains("update"),
+        told.contains("version 5") && told.contains("offset 4") && told.contains("update"),
         "{told}"
     );
 }

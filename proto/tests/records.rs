@@ -6,8 +6,8 @@ mod samples;
 use invivo_proto::ids::{CommLocal, RegionId, SiteId};
 use invivo_proto::packet::PAYLOAD_BYTES;
 use invivo_proto::record::{
-    Call, Decoded, Decoder, Encoder, Facts, MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS, Part,
-    REGIONS_END, RecordError, RecordFault, RecordKind,
+    Call, Decoded, Decoder, Encoder, Facts, MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS, OPEN_MAX,
+    Part, REGIONS_END, RecordError, RecordFault, RecordKind, RegionLosses,
 };
 use proptest::prelude::*;
 use samples::{Record, encode};
@@ -68,6 +68,8 @@ struct Chosen {
     continuation: bool,
     /// The record says whose calls follow, and nothing else.
     occupant: Option<u32>,
+    /// The record is about regions: entered, left, or so many are open.
+    region: Option<(u8, u16, usize)>,
     facts: Facts,
     since: u64,
     duration: u64,
@@ -93,6 +95,7 @@ fn chosen() -> impl Strategy<Value = Chosen> {
     (
         prop::bool::weighted(0.1),
         prop::option::weighted(0.1, any::<u32>()),
+        prop::option::weighted(0.3, (0..3u8, REGIONS_END..=u16::MAX, 0..=OPEN_MAX)),
         facts(&CALLS),
         number(),
         prop_oneof![number(), any::<u64>()],
@@ -100,9 +103,10 @@ fn chosen() -> impl Strategy<Value = Chosen> {
         parts,
     )
         .prop_map(
-            |(continuation, occupant, facts, since, duration, ordinal, parts)| Chosen {
+            |(continuation, occupant, region, facts, since, duration, ordinal, parts)| Chosen {
                 continuation,
                 occupant,
+                region,
                 facts,
                 since,
                 duration,
@@ -125,6 +129,24 @@ fn written(base_time: u64, next_request: u64, choices: &[Chosen]) -> Vec<Record>
         .map(|chosen| {
             if let Some(occupant) = chosen.occupant {
                 return (Decoded::Occupant(occupant), Vec::new());
+            }
+            if let Some((kind, region, count)) = chosen.region {
+                time += chosen.since;
+                let region = RegionId(region);
+                let record = match kind {
+                    0 => Decoded::Enter { time, region },
+                    1 => Decoded::Leave { time },
+                    _ => Decoded::Open {
+                        time,
+                        count,
+                        losses: RegionLosses {
+                            dropped: chosen.ordinal,
+                            repaired: chosen.duration,
+                            too_deep: 1,
+                        },
+                    },
+                };
+                return (record, Vec::new());
             }
             let count = chosen.parts.len();
             let first = if chosen.continuation {
@@ -173,10 +195,25 @@ fn written(base_time: u64, next_request: u64, choices: &[Chosen]) -> Vec<Record>
 fn read(decoder: &mut Decoder, bytes: &[u8], at: &mut usize) -> Result<Vec<Record>, RecordError> {
     let mut records = Vec::new();
     while *at < bytes.len() {
-        let first = decoder.record(bytes, at)?;
+        let mut first = decoder.record(bytes, at)?;
         let parts = (0..first.parts())
             .map(|_| decoder.part(bytes, at))
             .collect::<Result<_, _>>()?;
+        if let Decoded::Open { time, count, .. } = first {
+            let is_intact = samples::open(time, count)
+                .map(|region| decoder.open_region(bytes, at).map(|read| read == region))
+                .collect::<Result<Vec<bool>, _>>()?;
+            // Damage may be in any of them: without it what was written is there.
+            first = if is_intact.contains(&false) {
+                Decoded::Open {
+                    time,
+                    count: usize::MAX,
+                    losses: RegionLosses::default(),
+                }
+            } else {
+                first
+            };
+        }
         records.push((first, parts));
     }
     Ok(records)
@@ -353,7 +390,13 @@ fn faults_are_told_with_their_offset() {
     let refused = |bytes: &[u8]| read(&mut Decoder::new(0, 0), bytes, &mut 0).unwrap_err();
     let is = |offset, fault| RecordError { offset, fault };
     assert_eq!(refused(&[5]), is(0, RecordFault::EmptySlot(5)));
-    assert_eq!(refused(&[67]), is(0, RecordFault::UnknownToken(67)));
+    assert_eq!(refused(&[70]), is(0, RecordFault::UnknownToken(70)));
+    assert_eq!(refused(&[67, 1, 8]), is(2, RecordFault::NoRegion(8)));
+    let most = OPEN_MAX as u64;
+    assert_eq!(
+        refused(&[69, 1, 0, 0, 0, 0x81, 2]),
+        is(5, RecordFault::TooManyOpen(most + 1))
+    );
     assert_eq!(refused(&[66]), is(1, RecordFault::Truncated));
     // An occupant of more than 32 bits.
     assert_eq!(

@@ -130,6 +130,8 @@ fn limits_are_the_sources() {
         ("record::MAX_PARTS", MAX_PARTS as i64),
         ("record::MAX_CALL_BYTES", MAX_CALL_BYTES as i64),
         ("record::MAX_PART_BYTES", MAX_PART_BYTES as i64),
+        ("record::OPEN_MAX", record::OPEN_MAX as i64),
+        ("record::OPEN_BYTES_MAX", record::OPEN_BYTES_MAX as i64),
         ("varint::MAX_BYTES", varint::MAX_BYTES as i64),
         ("shm::VERSION", shm::VERSION.into()),
         ("shm::LOCATIONS_MAX", shm::LOCATIONS_MAX as i64),
@@ -141,6 +143,11 @@ fn limits_are_the_sources() {
             definition::DEFINITION_BYTES_MAX as i64,
         ),
         ("definition::SITES_MAX", definition::SITES_MAX.into()),
+        ("definition::REGIONS_MAX", definition::REGIONS_MAX.into()),
+        (
+            "definition::REGION_NAME_BYTES_MAX",
+            definition::REGION_NAME_BYTES_MAX as i64,
+        ),
         ("definition::MODULES_MAX", definition::MODULES_MAX.into()),
         ("control::VERSION", control::VERSION.into()),
         (
@@ -349,11 +356,11 @@ fn shared_memory_is_drawn_as_it_lies() {
     layout!(Library: comms, requests, shared, any_source, proc_null, request_bytes,
         thread_multiple);
     layout!(Control: gate, recording, gate_until_ns, recording_since, back_pressure, bell,
-        without_sites);
+        without_sites, without_regions);
     layout!(Fault: state, signal, code, tid, address, instruction, stack, frame);
     layout!(Status: inside, region, entered_at, handle, numbers, stack, frame, entered, tid,
         open_slot, dropped, packets, overhead_ticks, overhead_samples, halvings, halvings_known,
-        progress_at, polls);
+        progress_at, polls, region_ticks);
     layout!(Ring: head, tail, bytes);
     layout!(SlotHeader: owner, location, sequence, committed, taken, first_time, next_request,
         last_time, records, epoch, wire, payload);
@@ -407,6 +414,7 @@ fn the_document_has_seen_the_source() {
         "varint.rs",
         "record.rs",
         "record/reader.rs",
+        "record/regions.rs",
         "record/words.rs",
         "record/writer.rs",
         "packet.rs",

@@ -2,6 +2,7 @@
 //! their results.
 
 mod collectives;
+mod regions;
 
 use crate::over_time::{JobTime, OverTime, Span};
 use crate::time_point::{Now, TimePoint};
@@ -11,6 +12,7 @@ use invivo_analysis::functions::{Functions, bytes};
 use invivo_analysis::groups::{self, Groups};
 use invivo_analysis::matrix::MatrixLeaf;
 use invivo_analysis::pauses::Pauses;
+use invivo_analysis::regions::Regions;
 use invivo_analysis::sites::{Found, Sites};
 use invivo_analysis::switches::{Share, Switches};
 use invivo_mpi_link::clock::NodeClock;
@@ -19,7 +21,7 @@ use invivo_proto::control::peer::Clipping;
 use invivo_proto::control::results::{FunctionTable, Matrix, Messages};
 use invivo_proto::control::wait_states::WaitStates;
 use invivo_proto::definition::{Definition, DefinitionError};
-use invivo_proto::ids::{CommId, CommLocal, Rank, WorldRank};
+use invivo_proto::ids::{CommId, CommLocal, LocationId, Rank, WorldRank};
 use invivo_proto::mpi::is_initialisation;
 use invivo_proto::rank_set::RankSet;
 use invivo_proto::record::{Call, Part, RecordKind};
@@ -35,6 +37,9 @@ pub struct Analyses {
     matchings: u64,
     functions: Functions,
     sites: Sites,
+    regions: Regions,
+    /// Some rank has regions: others pay nothing for them.
+    has_regions: bool,
     matrix: MatrixLeaf,
     traffic: Traffic,
     /// Groups that came since they were last sent up.
@@ -72,6 +77,8 @@ impl Analyses {
             matchings: 0,
             functions: Functions::default(),
             sites: Sites::default(),
+            regions: Regions::default(),
+            has_regions: false,
             matrix: MatrixLeaf::default(),
             traffic: Traffic::new(layout, me),
             groups: Groups::new(),
@@ -160,10 +167,11 @@ impl Analyses {
         &mut self.traffic
     }
 
-    /// Where a rank's calls go. The rank must be one of this place's.
-    pub fn sink(&mut self, rank: Rank) -> OneSink<'_> {
+    /// Where the calls of a rank's thread go. The rank must be one of this place's.
+    pub fn sink(&mut self, LocationId { rank, thread }: LocationId) -> OneSink<'_> {
         OneSink {
             rank,
+            thread,
             index: self.index(rank),
             analyses: self,
         }
@@ -176,6 +184,7 @@ impl Analyses {
             self.resets = resets;
             self.functions.reset();
             self.sites.reset();
+            self.regions.reset();
             self.matrix.reset();
             self.traffic.reset(at_ns);
             // `begun` stays: it is the job's beginning, not that of the recording.
@@ -197,6 +206,7 @@ impl Analyses {
     ) -> Result<(), DefinitionError> {
         self.matrix.learn(rank, definition);
         self.sites.learn(rank, definition);
+        self.regions.learn(rank, definition);
         // Sends that waited for a communicator's definition are looked through again.
         self.traffic.learn(definition);
         groups::learn(&mut self.groups, definition)
@@ -345,6 +355,7 @@ fn sent(call: &Call, parts: &[Part]) -> u64 {
 /// Where one rank's calls go.
 pub struct OneSink<'a> {
     rank: Rank,
+    thread: u16,
     index: usize,
     analyses: &'a mut Analyses,
 }

@@ -212,6 +212,28 @@ impl Cuts {
         }
     }
 
+    /// Something that happened then is known: what was planned for before has taken effect.
+    #[inline]
+    pub fn reach(&mut self, time: u64) {
+        while self
+            .ahead
+            .front()
+            .is_some_and(|(_, planned)| planned.ticks < time)
+        {
+            self.apply();
+        }
+    }
+
+    /// The parts of a stretch of time in which recording is on, as far as changes have taken
+    /// effect.
+    pub fn parts(&self, begin: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
+        // Nearly always all of it lies in the last span.
+        let first = self.spans.iter().rposition(|span| span.from <= begin);
+        let spans = self.spans.iter().skip(first.unwrap_or(0));
+        let parts = spans.map(move |span| (begin.max(span.from), end.min(span.to)));
+        parts.filter(|(begin, end)| begin < end)
+    }
+
     /// Whether calls are recorded now.
     pub fn is_on(&self) -> bool {
         self.spans.back().is_some_and(|span| span.to == u64::MAX)
@@ -281,13 +303,7 @@ impl Cuts {
 
     #[cold]
     fn judge_slowly(&mut self, begin: u64, end: u64) -> Verdict {
-        while self
-            .ahead
-            .front()
-            .is_some_and(|(_, planned)| planned.ticks < end)
-        {
-            self.apply();
-        }
+        self.reach(end);
         // Oldest first, and strict at both edges: a call that ends where a span begins is outside.
         let touches = |span: &&Span| begin < span.to && end > span.from;
         let Some(span) = self.spans.iter().find(touches) else {

@@ -7,8 +7,11 @@
 //! its packet, not the location: the next packet begins with an empty dictionary.
 
 use crate::tap::Tap;
+use invivo_proto::ids::RegionId;
 use invivo_proto::packet::{Header, PAYLOAD_BYTES, VERSION};
-use invivo_proto::record::{Call, Decoded, Decoder, MAX_PARTS, Part, RecordError};
+use invivo_proto::record::{
+    Call, Decoded, Decoder, MAX_PARTS, OpenRegion, Part, RecordError, RegionLosses,
+};
 use std::collections::BTreeMap;
 
 /// Where records go.
@@ -21,6 +24,14 @@ pub trait Sink {
     fn call(&mut self, call: &Call, parts: &[Part]);
     /// More parts of the call before, whose begin and end are given.
     fn more(&mut self, begin: u64, end: u64, parts: &[Part]);
+    /// Packets are missing before what follows.
+    fn lost(&mut self) {}
+    /// A region of the program was entered.
+    fn enter(&mut self, _time: u64, _region: RegionId) {}
+    /// The region that was entered last was left.
+    fn leave(&mut self, _time: u64) {}
+    /// These regions are open, and this was not recorded so far.
+    fn open(&mut self, _time: u64, _open: &[OpenRegion], _losses: RegionLosses) {}
 }
 
 /// What shared memory shows of a packet.
@@ -94,6 +105,7 @@ pub struct Intake {
     counts: Counts,
     last: Option<(u64, u64)>,
     parts: Vec<Part>,
+    open: Vec<OpenRegion>,
     /// Where all that is taken is written as well.
     tap: Option<Tap>,
 }
@@ -109,6 +121,7 @@ impl Intake {
             counts: Counts::default(),
             last: None,
             parts: Vec::with_capacity(MAX_PARTS),
+            open: Vec::new(),
             tap,
         }
     }
@@ -266,6 +279,7 @@ impl Intake {
         }
         self.next = next;
         self.current = Current::default();
+        sink.lost();
         self.follow(sink)
     }
 
@@ -341,7 +355,7 @@ impl Intake {
         let (mut at, mut taken) = (0, 0);
         let mut result = Ok(());
         while taken < bytes.len() {
-            match record(decoder, bytes, &mut at, &mut self.parts) {
+            match record(decoder, bytes, &mut at, &mut self.parts, &mut self.open) {
                 Ok(Decoded::Call(call, _)) => {
                     sink.call(&call, &self.parts);
                     self.last = Some((call.end.saturating_sub(call.duration), call.end));
@@ -349,6 +363,9 @@ impl Intake {
                     self.counts.calls += 1;
                 }
                 Ok(Decoded::Occupant(occupant)) => sink.occupant(occupant),
+                Ok(Decoded::Enter { time, region }) => sink.enter(time, region),
+                Ok(Decoded::Leave { time }) => sink.leave(time),
+                Ok(Decoded::Open { time, losses, .. }) => sink.open(time, &self.open, losses),
                 Ok(Decoded::Continuation { end, .. }) => {
                     // Of a call that was lost only the end is known.
                     let begin = self
@@ -390,18 +407,25 @@ impl Intake {
     }
 }
 
-/// Reads one record with its parts.
+/// Reads one record with its parts, or with the regions that it says to be open.
 #[inline]
 fn record(
     decoder: &mut Decoder,
     bytes: &[u8],
     at: &mut usize,
     parts: &mut Vec<Part>,
+    open: &mut Vec<OpenRegion>,
 ) -> Result<Decoded, RecordError> {
     let decoded = decoder.record(bytes, at)?;
     parts.clear();
     for _ in 0..decoded.parts() {
         parts.push(decoder.part(bytes, at)?);
+    }
+    if let Decoded::Open { count, .. } = decoded {
+        open.clear();
+        for _ in 0..count {
+            open.push(decoder.open_region(bytes, at)?);
+        }
     }
     Ok(decoded)
 }

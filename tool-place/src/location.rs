@@ -13,9 +13,9 @@ use crate::traffic::When;
 use invivo_mpi_link::BUFFERS_MAX;
 use invivo_proto::control::peer::Clipping;
 use invivo_proto::control::results::Ledger;
-use invivo_proto::ids::LocationId;
+use invivo_proto::ids::{LocationId, RegionId};
 use invivo_proto::packet::Losses;
-use invivo_proto::record::{Call, Part};
+use invivo_proto::record::{Call, OpenRegion, Part, RegionLosses};
 use std::ops::Range;
 
 /// One thread of a rank.
@@ -219,6 +219,22 @@ impl Both<'_> {
             .messages(self.cut_off.when(end, end), None, parts);
     }
 
+    /// Something of then is known.
+    fn reach(&mut self, time: u64) {
+        self.cuts.reach(time);
+        self.notice_reset();
+    }
+
+    /// What was read may be the first behind a reset.
+    #[inline]
+    fn notice_reset(&mut self) {
+        if self.cut_off.resets != self.cuts.resets() {
+            forget_to(self.store, self.cut_off, self.cuts.resets());
+            self.analyses
+                .forget_to(self.cuts.resets(), self.cuts.reset_job_ns());
+        }
+    }
+
     #[inline]
     fn give(&mut self, call: &Call, parts: &[Part], clipped: bool) {
         self.store.call(call, parts, clipped);
@@ -233,17 +249,36 @@ impl Sink for Both<'_> {
 
     fn occupant(&mut self, occupant: u32) {
         self.store.begin_occupant(occupant);
+        self.analyses.lose_regions();
+    }
+
+    fn lost(&mut self) {
+        self.analyses.lose_regions();
+    }
+
+    fn enter(&mut self, time: u64, region: RegionId) {
+        self.reach(time);
+        self.analyses.enter(self.cuts, time, region);
+    }
+
+    fn leave(&mut self, time: u64) {
+        self.reach(time);
+        self.analyses.leave(self.cuts, time);
+    }
+
+    fn open(&mut self, time: u64, open: &[OpenRegion], losses: RegionLosses) {
+        self.reach(time);
+        self.analyses.open(self.cuts, time, open, losses);
     }
 
     #[inline]
     fn call(&mut self, call: &Call, parts: &[Part]) {
         let begin = call.end.saturating_sub(call.duration);
         let verdict = self.cuts.judge(begin, call.end);
-        // The call may be the first behind a reset.
-        if self.cut_off.resets != self.cuts.resets() {
-            forget_to(self.store, self.cut_off, self.cuts.resets());
-            self.analyses
-                .forget_to(self.cuts.resets(), self.cuts.reset_job_ns());
+        self.notice_reset();
+        if self.analyses.has_regions() {
+            self.analyses.spend(self.cuts, begin, false);
+            self.analyses.spend(self.cuts, call.end, true);
         }
 
         self.cut_off.last = match verdict {

@@ -12,6 +12,7 @@
 mod analysis_switches;
 mod answers;
 mod buffer_keeping;
+mod code_queries;
 mod commands;
 mod grid;
 mod group_exchange;
@@ -29,7 +30,6 @@ mod rank_counts;
 mod rest;
 mod sampling;
 mod saving;
-mod site_queries;
 mod stack_names;
 mod stack_queries;
 mod supervisor_messages;

@@ -169,7 +169,7 @@ impl RankRecords {
             cuts: &mut feed.cuts,
             cut_off: &mut location.cut_off,
             store: &mut location.store,
-            analyses: feed.analyses.sink(self.rank),
+            analyses: feed.analyses.sink(id(self.rank, thread)),
         };
 
         let (missing, lost) = (location.intake.wants().0, location.intake.counts().lost);
@@ -313,7 +313,7 @@ impl RankRecords {
             cuts: &mut feed.cuts,
             cut_off: &mut location.cut_off,
             store: &mut location.store,
-            analyses: feed.analyses.sink(self.rank),
+            analyses: feed.analyses.sink(id(self.rank, thread)),
         };
 
         let read = location.intake.piece(&piece, &mut sink);
@@ -372,7 +372,7 @@ impl RankRecords {
                 cuts: &mut feed.cuts,
                 cut_off: &mut location.cut_off,
                 store: &mut location.store,
-                analyses: feed.analyses.sink(self.rank),
+                analyses: feed.analyses.sink(id(self.rank, thread)),
             };
 
             let read = location.intake.give_up(&mut sink);
@@ -440,10 +440,7 @@ impl RankRecords {
             if feed.budget.is_spent() {
                 self.recycle(feed);
             }
-            let id = LocationId {
-                rank,
-                thread: self.locations.len() as u16,
-            };
+            let id = id(rank, self.locations.len());
             let location = Location::new(id, packets, &mut feed.budget, feed.taps.as_ref());
             if location.store.buffer().is_none() {
                 feed.notes.add(Trouble::Budget, || {
@@ -455,6 +452,14 @@ impl RankRecords {
             }
             self.locations.push(location);
         }
+    }
+}
+
+/// A thread's id: threads are few, see [`LOCATIONS_MAX`].
+fn id(rank: Rank, thread: usize) -> LocationId {
+    LocationId {
+        rank,
+        thread: thread as u16,
     }
 }
 

@@ -6,7 +6,9 @@
 use invivo_proto::definition::Definition;
 use invivo_proto::ids::{LocationId, Rank};
 use invivo_proto::packet::{HEADER_BYTES, Header, Losses, PACKET_BYTES, PAYLOAD_BYTES};
-use invivo_proto::record::{Call, Encoder, MAX_CALL_BYTES, MAX_PART_BYTES, Part};
+use invivo_proto::record::{
+    Call, Decoded, Encoder, MAX_CALL_BYTES, MAX_PART_BYTES, OPEN_BYTES_MAX, OpenRegion, Part,
+};
 use invivo_proto::shm::{
     Page, RING_BYTES, Region, SlotHeader, Status, inside, owner, region_bytes,
 };
@@ -38,6 +40,29 @@ pub fn write_occupant(encoder: &mut Encoder, occupant: u32, out: &mut Vec<u8>) {
     let start = bytes.as_mut_ptr();
     // SAFETY: there is room for a call, which takes more.
     let end = unsafe { encoder.occupant(start, occupant) };
+    out.extend_from_slice(&bytes[..end as usize - start as usize]);
+}
+
+/// Writes that regions were entered or left, or which are open.
+pub fn write_regions(
+    encoder: &mut Encoder,
+    record: &Decoded,
+    open: &[OpenRegion],
+    out: &mut Vec<u8>,
+) {
+    let mut bytes = vec![0u8; OPEN_BYTES_MAX];
+    let start = bytes.as_mut_ptr();
+    // SAFETY: there is room for what says which regions are open, and that is the longest.
+    let end = unsafe {
+        match *record {
+            Decoded::Enter { time, region } => encoder.enter(start, time, region),
+            Decoded::Leave { time } => encoder.leave(start, time),
+            Decoded::Open { time, losses, .. } => {
+                encoder.open(start, time, losses, open.iter().copied())
+            }
+            _ => start,
+        }
+    };
     out.extend_from_slice(&bytes[..end as usize - start as usize]);
 }
 

@@ -10,6 +10,7 @@ use super::{packet_pool, parked, poll, send_queue};
 use crate::clock::{monotonic_ns, sleep_us};
 use crate::doorbell;
 use crate::limits::{BACK_PRESSURE_WAIT_MAX_NS, BACK_PRESSURE_WAIT_PART, PACKET_POLL_US};
+use crate::track::definitions;
 use core::sync::atomic::{AtomicU64, Ordering};
 use invivo_proto::shm::{back_pressure, recording};
 
@@ -17,7 +18,7 @@ use invivo_proto::shm::{back_pressure, recording};
 static WAITED_NS: AtomicU64 = AtomicU64::new(0);
 
 /// Closes the location's packet, if it has one, and opens the next, whose times begin at
-/// `base_time`. False where none can be had now.
+/// `base_time`. False where none can be had now. For a thread that is in a call of MPI.
 #[cold]
 #[inline(never)]
 pub fn next_packet(location: &mut Location, base_time: u64) -> bool {
@@ -25,6 +26,21 @@ pub fn next_packet(location: &mut Location, base_time: u64) -> bool {
         return false;
     }
     packet_pool::close(location);
+    open_next(location, base_time, poll::poll_for_packet)
+}
+
+/// The same for a thread that is not in MPI: nothing is sent, and the packet is left to the place.
+#[cold]
+#[inline(never)]
+pub fn next_packet_outside(location: &mut Location, base_time: u64) -> bool {
+    if location.is_overflow {
+        return false;
+    }
+    packet_pool::leave_behind(location);
+    open_next(location, base_time, |_| definitions::flush())
+}
+
+fn open_next(location: &mut Location, base_time: u64, poll: impl Fn(&Location)) -> bool {
     if packet_pool::open(location, base_time) {
         return true;
     }
@@ -52,7 +68,7 @@ pub fn next_packet(location: &mut Location, base_time: u64) -> bool {
         // Each time: it may have gone to rest again.
         doorbell::ring();
         sleep_us(PACKET_POLL_US);
-        poll::poll_for_packet(location);
+        poll(location);
         opened = packet_pool::open(location, base_time);
         waited = monotonic_ns() - started;
     }

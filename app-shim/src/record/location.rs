@@ -4,6 +4,7 @@
 //! never freed: when the thread has ended, it waits for another one (`parked.rs`).
 
 use super::open_packet::OpenPacket;
+use super::regions::Regions;
 use super::scratch::Scratch;
 use super::stack_bounds::StackBounds;
 use crate::clock::ticks;
@@ -77,6 +78,8 @@ pub struct Location {
     pub stack: StackBounds,
     /// The communicator that was made last inside the present call, as a number; 0 for none.
     pub made_inside: u64,
+    /// The program's regions that the thread is in.
+    pub regions: Regions,
 }
 
 /// A thread's location, as a pointer: what re-enters during a call (callbacks that call MPI) looks
@@ -178,6 +181,7 @@ impl Location {
             statuses: Scratch::new(),
             sizes: DatatypeSizes::new(),
             made_inside: 0,
+            regions: Regions::new(),
         }
     }
 

@@ -48,6 +48,7 @@ pub fn open(location: &mut Location, base_time: u64) -> bool {
             .open_slot
             .store(index as u32 + 1, Ordering::Relaxed);
         name_occupant(location);
+        location.regions.is_told = false;
         slot.sequence.store(sequence + 1, Ordering::Release);
         return true;
     }

@@ -102,6 +102,7 @@ fn occupy(mut here: Here, page: &Page, tid: i32) -> *mut Location {
     here.occupant = here.occupant.wrapping_add(1);
     here.tid = tid;
     here.stack = StackBounds::UNKNOWN;
+    here.regions.leave_all();
     if let Some(occupant) = page.occupants.get(usize::from(here.index)) {
         occupant.store(here.occupant, Ordering::Relaxed);
     }

@@ -13,11 +13,12 @@
 //! as it.
 
 use super::definitions::define;
+use super::files;
 use crate::limits::{LAYER_FRAMES_MAX, RETURN_ADDRESSES_MAX, SITE_SLOT_BITS};
 use crate::resolve::modules::{self, Module};
 use crate::spin_lock::SpinLock;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use invivo_proto::definition::{Definition, MODULES_MAX, SITES_MAX};
+use invivo_proto::definition::{Definition, SITES_MAX};
 use invivo_proto::ids::SiteId;
 use invivo_proto::record::Words;
 
@@ -91,20 +92,15 @@ impl Known {
     }
 }
 
-/// Numbers given so far. A file is known by where it lies and by what it is, so that one that was
-/// loaded in the place of another is another.
+/// Numbers given so far.
 struct Numbers {
     sites: u16,
     addresses: usize,
-    modules: u32,
-    known: [(usize, u64); MODULES_MAX as usize],
 }
 
 static NUMBERS: SpinLock<Numbers> = SpinLock::new(Numbers {
     sites: 0,
     addresses: 0,
-    modules: 0,
-    known: [(0, 0); MODULES_MAX as usize],
 });
 /// No more return addresses are taken into the table.
 static IS_FULL: AtomicU32 = AtomicU32::new(0);
@@ -214,7 +210,7 @@ impl Numbers {
     fn site(&mut self, address: usize, module: Option<&Module>) -> Known {
         self.sites += 1;
         let site = SiteId(self.sites);
-        let number = module.map_or(0, |module| self.module(module));
+        let number = module.map_or(0, files::number);
         // Within the call: what stands behind it may belong to another line.
         let bias = module.map_or(0, |module| module.bias);
         define(&Definition::Site {
@@ -224,33 +220,4 @@ impl Numbers {
         });
         Known::Site(site)
     }
-
-    /// The number of a file, of which the place is told when it is new; 0 where there are too many.
-    fn module(&mut self, module: &Module) -> u32 {
-        let (path, build_id) = (module.path.get(), module.build_id.get());
-        let key = (module.bias, hash(path.iter().chain(build_id)));
-        for (known, number) in self.known.iter().zip(1..=self.modules) {
-            if *known == key {
-                return number;
-            }
-        }
-        let Some(new) = self.known.get_mut(self.modules as usize) else {
-            return 0;
-        };
-        *new = key;
-        self.modules += 1;
-        define(&Definition::Module {
-            number: self.modules,
-            build_id,
-            path,
-        });
-        self.modules
-    }
-}
-
-/// Tells byte strings apart (FNV-1a).
-fn hash<'a>(bytes: impl Iterator<Item = &'a u8>) -> u64 {
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }

@@ -9,7 +9,10 @@ pub mod otfx;
 use invivo_proto::control;
 use invivo_proto::definition::Definition;
 use invivo_proto::packet::{HEADER_BYTES, Header, PAYLOAD_BYTES, VERSION};
-use invivo_proto::record::{Call, Decoded, Decoder, Encoder, MAX_CALL_BYTES, MAX_PART_BYTES, Part};
+use invivo_proto::record::{
+    Call, Decoded, Decoder, Encoder, MAX_CALL_BYTES, MAX_PART_BYTES, OPEN_BYTES_MAX, OpenRegion,
+    Part,
+};
 use invivo_proto::shm::{self, Region};
 
 /// A received message. The checksum keeps the fuzzer out, so the same bytes are also tried as
@@ -86,8 +89,8 @@ pub fn records(data: &[u8]) {
     );
 }
 
-/// One record with its parts, as read.
-type Read = (Decoded, Vec<Part>);
+/// One record with its parts, and the regions that it says to be open.
+type Read = (Decoded, Vec<Part>, Vec<OpenRegion>);
 
 /// Reads until the end or the first error. Every record must move forward.
 fn read_all(decoder: &mut Decoder, payload: &[u8]) -> Vec<Read> {
@@ -108,7 +111,16 @@ fn read_all(decoder: &mut Decoder, payload: &[u8]) -> Vec<Read> {
             };
             parts.push(part);
         }
-        all.push((decoded, parts));
+        let mut open = Vec::new();
+        if let Decoded::Open { count, .. } = decoded {
+            for _ in 0..count {
+                let Ok(region) = decoder.open_region(payload, &mut at) else {
+                    break 'records;
+                };
+                open.push(region);
+            }
+        }
+        all.push((decoded, parts, open));
     }
     all
 }
@@ -118,15 +130,21 @@ fn records_of(payload: &[u8], base_time: u64, next_request: u64) {
     let all = read_all(&mut Decoder::new(base_time, next_request), payload);
     let mut encoder = Encoder::new(base_time, next_request);
     let mut bytes = Vec::new();
-    for (decoded, parts) in &all {
-        let mut room = [0u8; MAX_CALL_BYTES];
+    for (decoded, parts, open) in &all {
+        let mut room = [0u8; OPEN_BYTES_MAX];
         let start = room.as_mut_ptr();
-        // SAFETY: `room` has MAX_CALL_BYTES bytes, which is all that these two ask for.
+        // SAFETY: `room` has OPEN_BYTES_MAX bytes, more than MAX_CALL_BYTES, which is all that
+        // these ask for.
         let end = unsafe {
             match decoded {
                 Decoded::Call(call, count) => encoder.call(start, call, *count),
                 Decoded::Continuation { parts, .. } => encoder.continuation(start, *parts),
                 Decoded::Occupant(occupant) => encoder.occupant(start, *occupant),
+                Decoded::Enter { time, region } => encoder.enter(start, *time, *region),
+                Decoded::Leave { time } => encoder.leave(start, *time),
+                Decoded::Open { time, losses, .. } => {
+                    encoder.open(start, *time, *losses, open.iter().copied())
+                }
             }
         };
         bytes.extend_from_slice(&room[..end as usize - start as usize]);
@@ -142,7 +160,7 @@ fn records_of(payload: &[u8], base_time: u64, next_request: u64) {
     let again = read_all(&mut Decoder::new(base_time, next_request), &bytes);
     assert_eq!(again, all);
     assert!(all.iter().all(
-        |(decoded, _)| !matches!(decoded, Decoded::Call(Call { end, .. }, _) if *end < base_time)
+        |(decoded, ..)| !matches!(decoded, Decoded::Call(Call { end, .. }, _) if *end < base_time)
     ));
 }
 

@@ -17,7 +17,8 @@ use invivo_proto::definition::{Definition, Run, Runs};
 use invivo_proto::ids::*;
 use invivo_proto::packet::{HEADER_BYTES, Header, Losses, VERSION};
 use invivo_proto::record::{
-    Call, Decoded, Encoder, Facts, MAX_CALL_BYTES, MAX_PART_BYTES, Part, RecordKind,
+    Call, Decoded, Encoder, Facts, MAX_PART_BYTES, OPEN_BYTES_MAX, OpenRegion, Part, REGIONS_END,
+    RecordKind, RegionLosses,
 };
 
 /// Name and bytes.
@@ -31,14 +32,21 @@ pub fn encode(base_time: u64, next_request: u64, records: &[Record]) -> Vec<u8> 
     let mut encoder = Encoder::new(base_time, next_request);
     let mut bytes = Vec::new();
     for (decoded, parts) in records {
-        let mut room = [0; MAX_CALL_BYTES];
+        let mut room = [0; OPEN_BYTES_MAX];
         let start = room.as_mut_ptr();
-        // SAFETY: `room` has MAX_CALL_BYTES bytes.
+        // SAFETY: `room` has OPEN_BYTES_MAX bytes, which are more than MAX_CALL_BYTES.
         let end = unsafe {
             match decoded {
                 Decoded::Call(call, count) => encoder.call(start, call, *count),
                 Decoded::Continuation { parts, .. } => encoder.continuation(start, *parts),
                 Decoded::Occupant(occupant) => encoder.occupant(start, *occupant),
+                Decoded::Enter { time, region } => encoder.enter(start, *time, *region),
+                Decoded::Leave { time } => encoder.leave(start, *time),
+                Decoded::Open {
+                    time,
+                    count,
+                    losses,
+                } => encoder.open(start, *time, *losses, open(*time, *count)),
             }
         };
         bytes.extend_from_slice(&room[..end as usize - start as usize]);
@@ -51,6 +59,14 @@ pub fn encode(base_time: u64, next_request: u64, records: &[Record]) -> Vec<u8> 
         }
     }
     bytes
+}
+
+/// The regions that a record of then says to be open.
+pub fn open(time: u64, count: usize) -> impl ExactSizeIterator<Item = OpenRegion> {
+    (0..count).map(move |at| OpenRegion {
+        region: RegionId(REGIONS_END + 3 * at as u16),
+        begin: time.saturating_sub(1000 - at as u64),
+    })
 }
 
 /// The time and the request number that the example packet begins with.
@@ -162,6 +178,32 @@ pub fn records() -> Vec<(&'static str, Record)> {
             ),
         ),
         ("8-occupant", (Decoded::Occupant(300), vec![])),
+        (
+            "9-open",
+            (
+                Decoded::Open {
+                    time: 3000,
+                    count: 2,
+                    losses: RegionLosses {
+                        dropped: 0,
+                        repaired: 1,
+                        too_deep: 0,
+                    },
+                },
+                vec![],
+            ),
+        ),
+        (
+            "10-enter",
+            (
+                Decoded::Enter {
+                    time: 3000,
+                    region: RegionId(REGIONS_END + 1),
+                },
+                vec![],
+            ),
+        ),
+        ("11-leave", (Decoded::Leave { time: 3200 }, vec![])),
     ]
 }
 
@@ -177,7 +219,7 @@ pub fn header(length: usize) -> Header {
         length: length as u32,
         records: 6,
         first_time: BASE_TIME,
-        last_time: 2900,
+        last_time: 3200,
         next_request: NEXT_REQUEST,
         epoch: 1,
         losses: Losses {
@@ -283,6 +325,24 @@ pub fn definitions<'a>(runs: &'a [u8]) -> Vec<(&'static str, Definition<'a>)> {
                 site: SiteId(300),
                 module: 2,
                 offset: 0x1b3c,
+            },
+        ),
+        (
+            "region",
+            Definition::Region {
+                region: RegionId(REGIONS_END + 1),
+                module: 2,
+                offset: 0x1b30,
+                name: b"",
+            },
+        ),
+        (
+            "marked-region",
+            Definition::Region {
+                region: RegionId(REGIONS_END),
+                module: 0,
+                offset: 0,
+                name: b"solve",
             },
         ),
     ]

@@ -219,7 +219,15 @@ pub fn analyses() -> AnalysesStatus {
         },
     };
     AnalysesStatus {
-        of: [on.clone(), on.clone(), off, on.clone(), on.clone(), on],
+        of: [
+            on.clone(),
+            on.clone(),
+            off,
+            on.clone(),
+            on.clone(),
+            on.clone(),
+            on,
+        ],
         now_ns: 8_000_000_000,
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
-use crate::testing::{write, write_occupant};
+use crate::testing::{write, write_occupant, write_regions};
 use invivo_proto::ids::{CommLocal, LocationId, Rank, RegionId, SiteId};
-use invivo_proto::record::{Encoder, Facts, RecordKind};
+use invivo_proto::record::{Encoder, Facts, REGIONS_END, RecordKind};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -11,6 +11,9 @@ enum Told {
     Call(Call, Vec<Part>),
     More(u64, Vec<Part>),
     Occupant(u32),
+    Enter(u64, RegionId),
+    Leave(u64),
+    Open(u64, Vec<OpenRegion>, RegionLosses),
 }
 
 #[derive(Default)]
@@ -29,6 +32,15 @@ impl Sink for Seen {
     fn more(&mut self, begin: u64, end: u64, parts: &[Part]) {
         assert!(begin <= end);
         self.0.push(Told::More(end, parts.to_vec()));
+    }
+    fn enter(&mut self, time: u64, region: RegionId) {
+        self.0.push(Told::Enter(time, region));
+    }
+    fn leave(&mut self, time: u64) {
+        self.0.push(Told::Leave(time));
+    }
+    fn open(&mut self, time: u64, open: &[OpenRegion], losses: RegionLosses) {
+        self.0.push(Told::Open(time, open.to_vec(), losses));
     }
 }
 
@@ -95,7 +107,21 @@ fn packets(sizes: &[usize], seed: &[u8]) -> Vec<Packet> {
             let parts = vec![part; next() as usize % 3];
             // A continuation now and then, as the first record of a packet or behind a call.
             let more = next() % 11 == 0 && (sequence, number) != (0, 0);
-            if next() % 13 == 0 {
+            if next() % 5 == 0 {
+                time += next();
+                let region = RegionId(REGIONS_END + next() as u16);
+                let record = match next() % 3 {
+                    0 => Told::Enter(time, region),
+                    1 => Told::Leave(time),
+                    _ => {
+                        let begin = time - 1;
+                        let open = vec![OpenRegion { region, begin }; next() as usize % 4];
+                        Told::Open(time, open, RegionLosses::default())
+                    }
+                };
+                write_region(&mut encoder, &record, &mut payload);
+                told.push(record);
+            } else if next() % 13 == 0 {
                 let occupant = next() as u32;
                 told.push(Told::Occupant(occupant));
                 write_occupant(&mut encoder, occupant, &mut payload);
@@ -134,6 +160,28 @@ fn packets(sizes: &[usize], seed: &[u8]) -> Vec<Packet> {
     all
 }
 
+/// As the shim writes it.
+fn write_region(encoder: &mut Encoder, record: &Told, out: &mut Vec<u8>) {
+    let (decoded, open) = match record {
+        Told::Enter(time, region) => {
+            let (time, region) = (*time, *region);
+            (Decoded::Enter { time, region }, &[][..])
+        }
+        Told::Leave(time) => (Decoded::Leave { time: *time }, &[][..]),
+        Told::Open(time, open, losses) => {
+            let (time, count, losses) = (*time, open.len(), *losses);
+            let decoded = Decoded::Open {
+                time,
+                count,
+                losses,
+            };
+            (decoded, open.as_slice())
+        }
+        _ => return,
+    };
+    write_regions(encoder, &decoded, open, out);
+}
+
 /// Parts are told with times relative to what the packet knows; compare what does not depend on it.
 fn plain(told: &[Told]) -> Vec<Told> {
     let strip = |parts: &Vec<Part>| {
@@ -146,7 +194,7 @@ fn plain(told: &[Told]) -> Vec<Told> {
         .map(|t| match t {
             Told::Call(call, parts) => Told::Call(*call, strip(parts)),
             Told::More(end, parts) => Told::More(*end, strip(parts)),
-            Told::Occupant(occupant) => Told::Occupant(*occupant),
+            other => other.clone(),
         })
         .collect()
 }

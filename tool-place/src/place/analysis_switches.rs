@@ -27,7 +27,7 @@ impl AnalysisSwitches {
     /// These are on from the start of the job.
     pub fn begin(on: AnalysisSet, local: &mut LocalRanks) {
         local.feed.analyses.switches = Switches::new(on);
-        local.say_whether_sites();
+        local.say_what_is_wanted();
     }
 
     /// A command came. The answers that are due by now.
@@ -78,7 +78,7 @@ impl AnalysisSwitches {
         let switches = &mut local.feed.analyses.switches;
         switches.retime(|job_ns| time_point.ticks_of(job_ns));
         local.feed.analyses.pass(now.ticks);
-        local.say_whether_sites();
+        local.say_what_is_wanted();
 
         let job_ns = time_point.job_ns();
         let is_done = |asked: &mut Asked| job_ns >= asked.cut.latest_ns;

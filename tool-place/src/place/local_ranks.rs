@@ -169,7 +169,7 @@ impl LocalRanks {
                     true => self.ranks[index].salvage(memory),
                     false => self.ranks[index].attach(memory, pid),
                 }
-                self.say_whether_sites();
+                self.say_what_is_wanted();
                 self.seen_ns.get_or_insert(now.ns);
                 return true;
             }
@@ -185,13 +185,17 @@ impl LocalRanks {
         false
     }
 
-    /// Tells the ranks whether somebody wants to know where calls are made. They note it from the
-    /// moment at which it is planned, so that no call behind a switch lacks it.
-    pub fn say_whether_sites(&self) {
-        let without = !self.feed.analyses.switches.wants(Analysis::Sites);
+    /// Tells the ranks whether somebody wants to know where calls are made, and of their regions.
+    /// They note it from the moment at which it is planned, so that nothing behind a switch lacks
+    /// it.
+    pub fn say_what_is_wanted(&self) {
+        let switches = &self.feed.analyses.switches;
+        let without = |analysis| u32::from(!switches.wants(analysis));
+        let (sites, regions) = (without(Analysis::Sites), without(Analysis::Regions));
         for memory in self.ranks.iter().filter_map(LocalRank::memory) {
-            let told = &memory.page().control.without_sites;
-            told.store(u32::from(without), Ordering::Relaxed);
+            let control = &memory.page().control;
+            control.without_sites.store(sites, Ordering::Relaxed);
+            control.without_regions.store(regions, Ordering::Relaxed);
         }
     }
 

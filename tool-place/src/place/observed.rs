@@ -214,7 +214,11 @@ impl Observed {
     pub fn answer(&mut self, query: Query) -> Option<(Partial, Coverage)> {
         if matches!(
             query,
-            Query::Hang { .. } | Query::Stacks { .. } | Query::Sites { .. } | Query::Profile { .. }
+            Query::Hang { .. }
+                | Query::Stacks { .. }
+                | Query::Sites { .. }
+                | Query::Regions { .. }
+                | Query::Profile { .. }
         ) {
             return None;
         }

@@ -1,13 +1,13 @@
 //! Answers queries of the root, at once or when the supervisors of the ranks have answered.
 
 use super::answers;
+use super::code_queries::{CodeQueries, Found};
 use super::commands::Commands;
 use super::grid;
 use super::hang_queries::HangQueries;
 use super::local_ranks::LocalRanks;
 use super::profile_queries::ProfileQueries;
 use super::saving::Saving;
-use super::site_queries::SiteQueries;
 use super::stack_queries::StackQueries;
 use super::timeline;
 use crate::time_point::Now;
@@ -20,7 +20,7 @@ use invivo_tbon::job_time::JobClock;
 pub struct Queries {
     pub hang: HangQueries,
     pub stacks: StackQueries,
-    pub sites: SiteQueries,
+    pub code: CodeQueries,
     pub profile: ProfileQueries,
     pub saving: Saving,
 }
@@ -45,7 +45,12 @@ impl Queries {
                 return self.stacks.begin(now, wave, chosen, threads, local);
             }
             Query::Sites { rows_max } => {
-                return self.sites.begin(now, wave, rows_max, local);
+                let found = Found::Sites(local.feed.analyses.sites(rows_max));
+                return self.code.begin(now, wave, found, local);
+            }
+            Query::Regions { rows_max } => {
+                let found = Found::Regions(local.feed.analyses.regions(rows_max));
+                return self.code.begin(now, wave, found, local);
             }
             Query::Profile { chosen } => {
                 self.profile.begin(now, wave, chosen, local);
@@ -121,7 +126,7 @@ impl Queries {
         self.saving.give_up_forgotten(now, local);
         let mut answers = self.hang.due(now, is_paused, local);
         answers.extend(self.stacks.due(now, local));
-        answers.extend(self.sites.due(now, local));
+        answers.extend(self.code.due(now, local));
         answers.extend(self.profile.due(now, local));
         answers
     }

@@ -49,7 +49,7 @@ impl StackNames {
 
     /// A supervisor knows what is at these addresses of a file.
     pub fn learn(&mut self, module: &Module, named: &[(u64, Vec<Named>)]) {
-        let Some(of) = self.modules.iter().position(|known| known == module) else {
+        let Some(of) = self.known_number(module) else {
             return;
         };
         for (offset, functions) in named {
@@ -70,10 +70,14 @@ impl StackNames {
         &self.modules[number]
     }
 
+    /// The number of a file, if it has one.
+    pub fn known_number(&self, module: &Module) -> Option<usize> {
+        self.modules.iter().position(|known| known == module)
+    }
+
     /// The number of a file.
     pub fn number(&mut self, module: &Module) -> usize {
-        let known = self.modules.iter().position(|known| known == module);
-        known.unwrap_or_else(|| {
+        self.known_number(module).unwrap_or_else(|| {
             self.modules.push(module.clone());
             self.modules.len() - 1
         })
@@ -109,7 +113,7 @@ impl StackNames {
     /// Adds the functions at an address, the outermost first; false where they are not known yet.
     fn name(&self, module: &Module, offset: u64, path: &mut Path) -> bool {
         let file = module.path.rsplit('/').next().unwrap_or(&module.path);
-        let of = self.modules.iter().position(|known| known == module);
+        let of = self.known_number(module);
         let named = of.and_then(|of| self.names.get(&(of, offset)));
         let at_least = || (function(file, ""), Some(format!("+{offset:#x}")));
         match named {

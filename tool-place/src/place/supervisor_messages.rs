@@ -73,7 +73,7 @@ impl Place {
                 self.answer_due_queries(now);
             }
             FromSupervisor::Named { module, named } => {
-                self.queries.sites.named(&module, &named);
+                self.queries.code.named(&module, &named);
                 self.queries.stacks.named(&module, named);
                 self.answer_due_queries(now);
             }

@@ -36,6 +36,8 @@ impl RankRecords {
             let samples = status.overhead_samples.load(Ordering::Relaxed);
             let ticks = status.overhead_ticks.load(Ordering::Relaxed);
             let entered = status.entered.load(Ordering::Relaxed);
+            let at_regions = status.region_ticks.load(Ordering::Relaxed);
+            coverage.overhead_ns += duration_ns(at_regions);
             // Our overhead is measured on some calls only and scaled to all of them.
             if samples != 0 {
                 let scaled = u128::from(ticks) * u128::from(entered) / u128::from(samples);

@@ -112,7 +112,7 @@ impl RankRecords {
             cuts: &mut feed.cuts,
             cut_off: &mut location.cut_off,
             store: &mut location.store,
-            analyses: feed.analyses.sink(self.rank),
+            analyses: feed.analyses.sink(super::id(self.rank, thread)),
         };
         match call {
             Ok(call) => both.saved(call, parts, is_clipped, since),

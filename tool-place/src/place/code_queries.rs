@@ -1,4 +1,4 @@
-//! Answers queries about call sites: supervisors look up the names of new addresses.
+//! Answers queries about call sites and regions: supervisors look up the names of new addresses.
 //!
 //! What is at an address is asked for when somebody wants to see it, and once: tables of large
 //! programs take a supervisor some time. So a job that nobody asks pays nothing for names.
@@ -12,9 +12,10 @@
 use super::local_ranks::LocalRanks;
 use super::stack_names::StackNames;
 use crate::time_point::Now;
-use invivo_analysis::sites::Found;
+use invivo_analysis::{regions, sites};
 use invivo_proto::control::local::{Module, Named, OFFSETS_MAX, ToSupervisor};
-use invivo_proto::control::sites::{Place, Site};
+use invivo_proto::control::regions::Region;
+use invivo_proto::control::sites::Place;
 use invivo_proto::control::tree::{Partial, Up};
 use invivo_proto::ids::{Rank, WaveId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,9 +29,80 @@ const QUESTIONS_MAX: usize = 8;
 /// Addresses of files, by the files' numbers in [`StackNames`].
 type Address = (usize, u64);
 
+/// Rows of an answer without names yet.
+pub enum Found {
+    Sites(sites::Found),
+    Regions(regions::Found),
+}
+
+impl Found {
+    /// The addresses that are to be named: the file, a rank that has it, and the address.
+    fn code(&self) -> Vec<(&Module, Rank, u64)> {
+        match self {
+            Found::Sites(found) => all(&found.code, |site| &site.place),
+            Found::Regions(found) => all(&found.code, |region| match region {
+                Region::Function(place) => place,
+                Region::Marked(_) => &Place::Nowhere,
+            }),
+        }
+    }
+
+    /// The answer, with what is known at addresses.
+    fn named(self, at: impl Fn(&Module, u64) -> Option<Vec<Named>>) -> Partial {
+        match self {
+            Found::Sites(sites::Found { mut table, code }) => {
+                for (site, row) in &mut table.rows {
+                    let place = code.get(site).zip(offset(&site.place));
+                    let Some(((module, _), offset)) = place else {
+                        continue;
+                    };
+                    match at(module, offset) {
+                        Some(named) => row.named = named,
+                        None => table.unnamed += 1,
+                    }
+                }
+                Partial::Sites(Box::new(table))
+            }
+            Found::Regions(regions::Found { mut table, code }) => {
+                for (region, row) in &mut table.rows {
+                    let Region::Function(place) = region else {
+                        continue;
+                    };
+                    let place = code.get(region).zip(offset(place));
+                    let Some(((module, _), offset)) = place else {
+                        continue;
+                    };
+                    match at(module, offset) {
+                        Some(named) => row.named = named,
+                        None => table.unnamed += 1,
+                    }
+                }
+                Partial::Regions(Box::new(table))
+            }
+        }
+    }
+}
+
+fn all<'a, K>(
+    code: &'a BTreeMap<K, (Module, Rank)>,
+    place: impl Fn(&'a K) -> &'a Place,
+) -> Vec<(&'a Module, Rank, u64)> {
+    let code = code.iter();
+    code.filter_map(|(key, (module, rank))| Some((module, *rank, offset(place(key))?)))
+        .collect()
+}
+
+/// The address of code that is in a file.
+fn offset(place: &Place) -> Option<u64> {
+    match place {
+        Place::Code { offset, .. } => Some(*offset),
+        _ => None,
+    }
+}
+
 /// Questions that wait for supervisors, and the names so far.
 #[derive(Default)]
-pub struct SiteQueries {
+pub struct CodeQueries {
     under_way: Vec<Waiting>,
     names: StackNames,
     /// Addresses that nobody has been asked about yet, by the rank whose supervisor is to be.
@@ -45,37 +117,25 @@ struct Waiting {
     found: Found,
 }
 
-/// The address of a row whose code is in a file.
-fn address(site: &Site) -> Option<u64> {
-    match site.place {
-        Place::Code { offset, .. } => Some(offset),
-        _ => None,
-    }
-}
-
-impl SiteQueries {
-    /// Begins to answer where calls are made. The answer, where no supervisor has to be asked.
+impl CodeQueries {
+    /// Begins to answer with these rows. The answer, where no supervisor has to be asked.
     pub fn begin(
         &mut self,
         now: Now,
         wave: WaveId,
-        rows_max: u32,
+        found: Found,
         local: &mut LocalRanks,
     ) -> Option<Up> {
-        let found = local.feed.analyses.sites(rows_max);
         if self.under_way.is_empty() {
             // What was not answered will not be: ranks end with their supervisors.
             self.ahead.clear();
             self.asked.clear();
             self.names.make_room();
         }
-        for (site, (module, rank)) in &found.code {
-            let of = self.names.number(module);
-            let Some(address) = address(site).map(|offset| (of, offset)) else {
-                continue;
-            };
+        for (module, rank, offset) in found.code() {
+            let address = (self.names.number(module), offset);
             if !self.names.has(address) && !self.is_awaited(address) {
-                self.ahead.entry(*rank).or_default().insert(address);
+                self.ahead.entry(rank).or_default().insert(address);
             }
         }
         self.ask(local);
@@ -160,20 +220,14 @@ impl SiteQueries {
     }
 
     fn answer(&mut self, now: Now, waiting: Waiting, local: &LocalRanks) -> Up {
-        let Found { mut table, code } = waiting.found;
-        for (site, row) in &mut table.rows {
-            let Some((module, _)) = code.get(site) else {
-                continue;
-            };
-            let of = self.names.number(module);
-            match address(site).and_then(|offset| self.names.at((of, offset))) {
-                Some(named) => row.named = named.to_vec(),
-                None => table.unnamed += 1,
-            }
-        }
+        let names = &self.names;
+        let at = |module: &Module, offset| {
+            let of = names.known_number(module)?;
+            names.at((of, offset)).map(<[Named]>::to_vec)
+        };
         Up::Partial {
             wave: waiting.wave,
-            partial: Partial::Sites(Box::new(table)),
+            partial: waiting.found.named(at),
             coverage: local.coverage(now),
             missing: Vec::new(),
         }

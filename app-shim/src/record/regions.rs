@@ -1,0 +1,286 @@
+//! Which of the program's regions a thread is in, and the records of its entering and leaving them.
+//!
+//! Followed also while nothing is recorded, so that whoever switches recording on knows where each
+//! thread is. A region that is left by a jump (`longjmp`, an exception, the end of the thread) never
+//! says so: it has ended as soon as a function is entered or left whose frame lies above that of
+//! its own.
+//!
+//! None of this calls MPI: a hook may be anywhere in the program. And none is in the way of a
+//! signal handler that has regions of its own: it finds us busy, and its regions are left out.
+
+use super::back_pressure::next_packet_outside;
+use super::location::{Here, Location, add};
+use super::packet_pool;
+use crate::clock::ticks;
+use crate::limits::SAMPLED_REGIONS;
+use core::sync::atomic::{Ordering, compiler_fence};
+use invivo_proto::ids::RegionId;
+use invivo_proto::record::{OPEN_BYTES_MAX, OPEN_MAX, OpenRegion, RegionLosses};
+use invivo_proto::shm::recording;
+
+/// In the place of a frame: of a marked region, which may be ended anywhere.
+pub const MARKED: usize = usize::MAX;
+
+/// The regions that a thread is in.
+pub struct Regions {
+    /// How many of `open` are.
+    depth: usize,
+    /// Open regions that lie deeper.
+    deeper: u64,
+    /// The place knows from the present packet which are open.
+    pub is_told: bool,
+    is_busy: bool,
+    /// To the next event that is timed for what the shim itself costs.
+    until_sample: u32,
+    losses: RegionLosses,
+    open: [Open; OPEN_MAX],
+}
+
+#[derive(Clone, Copy)]
+struct Open {
+    /// 0 of one that was entered while nothing was recorded.
+    begin: u64,
+    /// The address on the stack at which its function called us.
+    frame: usize,
+    region: RegionId,
+}
+
+impl Regions {
+    pub const fn new() -> Regions {
+        Regions {
+            depth: 0,
+            deeper: 0,
+            is_told: false,
+            is_busy: false,
+            until_sample: SAMPLED_REGIONS,
+            losses: RegionLosses {
+                dropped: 0,
+                repaired: 0,
+                too_deep: 0,
+            },
+            open: [Open {
+                begin: 0,
+                frame: 0,
+                region: RegionId(0),
+            }; OPEN_MAX],
+        }
+    }
+
+    /// Another thread has the location: it is in none.
+    pub fn leave_all(&mut self) {
+        self.depth = 0;
+        self.deeper = 0;
+        self.is_told = false;
+    }
+
+    fn innermost(&self) -> Option<&Open> {
+        self.open.get(self.depth.checked_sub(1)?)
+    }
+}
+
+/// Lets `what` change the regions of a thread, unless it is in MPI (what a callback does is part of
+/// the call), or a signal has interrupted us here.
+#[inline(always)]
+pub fn change(mut here: Here, what: impl FnOnce(&mut Location)) {
+    if here.open_at != 0 || here.regions.is_busy {
+        return;
+    }
+    here.regions.is_busy = true;
+    compiler_fence(Ordering::SeqCst);
+    here.regions.until_sample -= 1;
+    if here.regions.until_sample == 0 {
+        sampled(here, what);
+    } else {
+        what(&mut here);
+    }
+    compiler_fence(Ordering::SeqCst);
+    here.regions.is_busy = false;
+}
+
+/// The same, timed.
+#[cold]
+fn sampled(mut here: Here, what: impl FnOnce(&mut Location)) {
+    here.regions.until_sample = SAMPLED_REGIONS;
+    let begin = ticks();
+    what(&mut here);
+    let took = ticks().saturating_sub(begin);
+    add(&here.status.region_ticks, took * u64::from(SAMPLED_REGIONS));
+}
+
+impl Location {
+    /// Enters a region, of a function whose frame is this.
+    #[inline(always)]
+    pub fn enter_region(&mut self, region: RegionId, frame: usize) {
+        let now = self.region_time();
+        self.end_left(frame, now);
+        if self.regions.depth >= OPEN_MAX {
+            self.regions.deeper += 1;
+            self.regions.losses.too_deep += 1;
+            return;
+        }
+        if now == 0 {
+            self.regions.is_told = false;
+        } else if self.is_ready(now) {
+            // SAFETY: there is room for a call, which takes more.
+            let out = unsafe { self.encoder.enter(self.packet.out(), now, region) };
+            self.packet.commit(out, 0);
+        }
+        let depth = self.regions.depth;
+        if let Some(open) = self.regions.open.get_mut(depth) {
+            *open = Open {
+                begin: now,
+                frame,
+                region,
+            };
+            self.regions.depth = depth + 1;
+        }
+    }
+
+    /// Leaves a region, of a function whose frame is this.
+    #[inline(always)]
+    pub fn leave_region(&mut self, region: RegionId, frame: usize) {
+        let now = self.region_time();
+        self.end_left(frame, now);
+        if self.regions.deeper != 0 {
+            self.regions.deeper -= 1;
+        } else if self
+            .regions
+            .innermost()
+            .is_some_and(|innermost| innermost.region == region)
+        {
+            self.end_innermost(now);
+        } else {
+            self.end_further_out(now, |open| open.region == region);
+        }
+    }
+
+    /// Leaves the marked region that was entered last.
+    pub fn leave_marked(&mut self) {
+        let now = self.region_time();
+        self.end_further_out(now, |open| open.frame == MARKED);
+    }
+
+    /// Ends the innermost region that is meant, and what lies within; where none is, nothing.
+    #[cold]
+    #[inline(never)]
+    fn end_further_out(&mut self, now: u64, is_meant: impl Fn(&Open) -> bool) {
+        let open = self.regions.open.get(..self.regions.depth);
+        let Some(at) = open.and_then(|open| open.iter().rposition(is_meant)) else {
+            // Outside of all regions: it was entered before anything was observed.
+            self.regions.losses.repaired += u64::from(self.regions.depth != 0);
+            return;
+        };
+        self.regions.deeper = 0;
+        while self.regions.depth > at + 1 {
+            self.regions.losses.repaired += 1;
+            self.end_innermost(now);
+        }
+        self.end_innermost(now);
+    }
+
+    /// Ends the regions that were left without a word, where something happens in this frame.
+    #[inline(always)]
+    fn end_left(&mut self, frame: usize, now: u64) {
+        let is_left = |innermost: &Open| frame > innermost.frame && frame != MARKED;
+        if self.regions.innermost().is_some_and(is_left) {
+            self.end_left_slowly(frame, now);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end_left_slowly(&mut self, frame: usize, now: u64) {
+        self.regions.deeper = 0;
+        while let Some(innermost) = self.regions.innermost()
+            && frame > innermost.frame
+        {
+            self.regions.losses.repaired += 1;
+            self.end_innermost(now);
+        }
+    }
+
+    #[inline(always)]
+    fn end_innermost(&mut self, now: u64) {
+        if now == 0 {
+            self.regions.is_told = false;
+        } else if self.is_ready(now) {
+            // SAFETY: there is room for a call, which takes more.
+            let out = unsafe { self.encoder.leave(self.packet.out(), now) };
+            self.packet.commit(out, 0);
+        }
+        self.regions.depth = self.regions.depth.saturating_sub(1);
+    }
+
+    /// The time, or 0 where nothing is recorded.
+    #[inline(always)]
+    fn region_time(&mut self) -> u64 {
+        let word = self.control.recording.load(Ordering::Acquire);
+        let is_settled = word == (self.settled_for >> 32) as u32;
+        if self.control.without_regions.load(Ordering::Relaxed) != 0 || !recording::is_on(word) {
+            return 0;
+        }
+        if !is_settled {
+            self.settle_outside(recording::epoch(word));
+        }
+        ticks()
+    }
+
+    /// Recording was switched on since the last call: what follows is of this epoch.
+    #[cold]
+    #[inline(never)]
+    fn settle_outside(&mut self, epoch: u32) {
+        if epoch != self.epoch {
+            keeping_errno(|| packet_pool::leave_behind(self));
+            self.epoch = epoch;
+        }
+    }
+
+    /// Whether an event can be written into the open packet now, from which the place knows what
+    /// is open. Where it cannot, it is dropped.
+    #[inline(always)]
+    fn is_ready(&mut self, now: u64) -> bool {
+        (self.regions.is_told && self.packet.has_room(0)) || self.tell_open(now)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tell_open(&mut self, now: u64) -> bool {
+        let has_room = self.packet.has_room(OPEN_BYTES_MAX)
+            || keeping_errno(|| next_packet_outside(self, now));
+        if !has_room {
+            self.regions.is_told = false;
+            self.regions.losses.dropped += 1;
+            return false;
+        }
+        let Regions { depth, losses, .. } = self.regions;
+        let open = self.regions.open.get_mut(..depth).unwrap_or_default();
+        let open = open.iter_mut().map(|open| {
+            // For us it begins here.
+            if open.begin == 0 {
+                open.begin = now;
+            }
+            OpenRegion {
+                region: open.region,
+                begin: open.begin,
+            }
+        });
+        // SAFETY: there is room for so many bytes.
+        let out = unsafe { self.encoder.open(self.packet.out(), now, losses, open) };
+        self.packet.commit(out, 0);
+        self.regions.is_told = true;
+        true
+    }
+}
+
+/// Does something that may call the system, of which the program must see nothing: it may look at
+/// `errno` behind a function that we are called at the end of.
+fn keeping_errno<T>(what: impl FnOnce() -> T) -> T {
+    // SAFETY: the calling thread's own, always there.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: as above.
+    let before = unsafe { *errno };
+    let result = what();
+    // SAFETY: as above.
+    unsafe { *errno = before };
+    result
+}

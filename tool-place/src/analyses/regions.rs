@@ -1,0 +1,94 @@
+//! Regions of the program: time between two records of a thread goes to the region that it is in.
+
+use super::{Analyses, OneSink};
+use crate::cuts::Cuts;
+use invivo_analysis::regions::{Found, Spent};
+use invivo_proto::control::analyses::Analysis;
+use invivo_proto::ids::{LocationId, RegionId};
+use invivo_proto::record::{OpenRegion, RegionLosses};
+
+impl Analyses {
+    /// The table of regions so far, without names, with at most so many rows.
+    pub fn regions(&self, rows_max: u32) -> Found {
+        self.regions.find(rows_max)
+    }
+}
+
+impl OneSink<'_> {
+    /// Whether some rank of the place has regions at all.
+    #[inline(always)]
+    pub fn has_regions(&self) -> bool {
+        self.analyses.has_regions
+    }
+
+    /// Records are missing before what follows, or that is another thread's: which regions are
+    /// open is not known.
+    pub fn lose_regions(&mut self) {
+        if self.has_regions() {
+            let location = self.location();
+            self.analyses.regions.lose(location);
+        }
+    }
+
+    /// The thread goes on until then (ticks), in MPI or not. What was planned up to then has taken
+    /// effect.
+    pub fn spend(&mut self, cuts: &Cuts, until: u64, in_mpi: bool) {
+        let location = self.location();
+        let analyses = &mut *self.analyses;
+        let Some(since) = analyses.regions.inside_since(location) else {
+            return;
+        };
+        if until <= since {
+            return;
+        }
+        let share = analyses.switches.judge(since, until);
+        let mut ticks = 0;
+        if share.on.contains(Analysis::Regions) {
+            let from = since.max(share.from[Analysis::Regions as usize]);
+            let pauses = &analyses.ranks[self.index].pauses;
+            for (begin, end) in cuts.parts(from, until) {
+                ticks += pauses.net(begin, end).ticks;
+            }
+        }
+        let ns = analyses.clock.duration_ns(ticks);
+        let mpi_ns = if in_mpi { ns } else { 0 };
+        let spent = Spent { ns, mpi_ns };
+        analyses.regions.spend(location, until, spent);
+    }
+
+    /// The thread enters a region.
+    pub fn enter(&mut self, cuts: &Cuts, time: u64, region: RegionId) {
+        self.spend(cuts, time, false);
+        let share = self.analyses.switches.judge(time, time);
+        let is_recorded = cuts.parts(time, time + 1).next().is_some();
+        let counts = is_recorded && share.on.contains(Analysis::Regions);
+        let location = self.location();
+        self.analyses.has_regions = true;
+        self.analyses.regions.enter(location, region, time, counts);
+    }
+
+    /// The thread leaves the region that it entered last.
+    pub fn leave(&mut self, cuts: &Cuts, time: u64) {
+        self.spend(cuts, time, false);
+        let location = self.location();
+        self.analyses.regions.leave(location, time);
+    }
+
+    /// The thread says which regions are open.
+    pub fn open(&mut self, cuts: &Cuts, time: u64, open: &[OpenRegion], losses: RegionLosses) {
+        let location = self.location();
+        self.analyses.has_regions = true;
+        // Where something is missing, nobody knows what it has done meanwhile.
+        if self.analyses.regions.is_open(location, open) {
+            self.spend(cuts, time, false);
+        }
+        self.analyses.regions.follow(location, time, open, losses);
+    }
+
+    fn location(&self) -> LocationId {
+        LocationId {
+            rank: self.rank,
+            thread: self.thread,
+        }
+    }
+}
