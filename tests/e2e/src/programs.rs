@@ -8,6 +8,7 @@
 //! mpi_features         a section for each feature of MPI that an interposed library can break
 //! remaining_functions  the MPI functions that the other programs leave out
 //! preload              libraries of our own that are preloaded into a job
+//! regions              regions that are marked, and functions that the compiler instruments
 //! other_tools          libraries of others that are preloaded into a job
 //! python               the Python interpreter of the tests
 //! ```
@@ -19,12 +20,14 @@ pub mod mpi_features;
 pub mod other_tools;
 mod preload;
 pub mod python;
+mod regions;
 pub mod remaining_functions;
 mod single;
 
 pub use call_sites::call_sites;
 pub use conversation::Conversation;
 pub use preload::{Counter, counter, garbage_sender, late_to_fence, yield_while_waiting};
+pub use regions::{marking, region_exceptions, region_trouble, regions, regions_in_python};
 pub use single::{
     Language, after_init, in_language, left_calls, marked_line, program, program_as, sanitized,
     shares, with_mpi_inside,
