@@ -257,6 +257,7 @@ fn every_variant_from_parent_to_child_has_a_sample() {
             Query::Save(_) => 28,
             Query::WaitStates { .. } => 29,
             Query::Profile { .. } => 30,
+            Query::Regions { .. } => 32,
         },
         Down::Heartbeat => 12,
         Down::Time { .. } => 13,
@@ -265,7 +266,7 @@ fn every_variant_from_parent_to_child_has_a_sample() {
         Down::Shutdown => 16,
         Down::Analyses(_) => 25,
     };
-    complete(&messages::downs(), number, 32);
+    complete(&messages::downs(), number, 33);
 }
 
 #[test]
@@ -290,6 +291,7 @@ fn every_variant_from_child_to_parent_has_a_sample() {
             Partial::Saved(_) => 20,
             Partial::WaitStates(_) => 21,
             Partial::Profile(_) => 22,
+            Partial::Regions(_) => 23,
         },
         Up::Groups(_) => 6,
         Up::WantGroups(_) => 7,
@@ -298,7 +300,7 @@ fn every_variant_from_child_to_parent_has_a_sample() {
         Up::Drained => 10,
         Up::RankFaulted(_) => 17,
     };
-    complete(&messages::ups(), number, 23);
+    complete(&messages::ups(), number, 24);
 }
 
 #[test]
@@ -341,8 +343,9 @@ fn every_variant_of_the_link_has_a_sample() {
         Answer::Saved(..) => 15,
         Answer::WaitStates(..) => 16,
         Answer::Profile(..) => 17,
+        Answer::Regions(..) => 18,
     };
-    complete(&messages::responses(), number, 18);
+    complete(&messages::responses(), number, 19);
     let number = |message: &link::AtEnd| match message {
         link::AtEnd::Page(_) => 0,
         link::AtEnd::Result(_) => 1,

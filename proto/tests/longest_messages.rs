@@ -3,7 +3,7 @@
 mod samples;
 
 use invivo_proto::control;
-use invivo_proto::control::{fault, local, profile, sites, stacks};
+use invivo_proto::control::{fault, local, profile, regions, sites, stacks};
 use invivo_proto::ids::{CommId, Rank, RegionId, WorldRank};
 
 /// The bound of what places tell each other is that of its longest message.
@@ -80,6 +80,33 @@ fn the_longest_table_of_call_sites_fits() {
     let longest = sites::SiteTable {
         rows: (0..sites::ROWS_MAX).map(row).collect(),
         ..sites::SiteTable::default()
+    };
+    let bytes = control::encode(&longest).unwrap().len();
+    assert!(bytes < 4 << 20, "{bytes}");
+}
+
+/// So is a table of regions.
+#[test]
+fn the_longest_table_of_regions_fits() {
+    let row = |number: u32| {
+        let place = sites::Place::Code {
+            file: "f".repeat(sites::FILE_BYTES_MAX),
+            build_id: vec![0; local::BUILD_ID_BYTES_MAX],
+            offset: number.into(),
+        };
+        let named = local::Named {
+            function: "f".repeat(stacks::FUNCTION_BYTES_MAX),
+            line: "l".repeat(stacks::LINE_BYTES_MAX),
+        };
+        let stats = regions::RegionStats {
+            named: vec![named; local::INLINED_MAX],
+            ..samples::results::region_stats()
+        };
+        (regions::Region::Function(place), stats)
+    };
+    let longest = regions::RegionTable {
+        rows: (0..regions::ROWS_MAX).map(row).collect(),
+        ..regions::RegionTable::default()
     };
     let bytes = control::encode(&longest).unwrap().len();
     assert!(bytes < 4 << 20, "{bytes}");

@@ -6,8 +6,8 @@ mod samples;
 
 use fingerprint::fingerprint;
 use invivo_proto::control::{
-    analyses, buffers, fault, hang, local, meetings, peer, profile, results, sites, stacks,
-    strategy, timeline, tree, wait_states,
+    analyses, buffers, fault, hang, local, meetings, peer, profile, regions, results, sites,
+    stacks, strategy, timeline, tree, wait_states,
 };
 use invivo_proto::record::{MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS, RecordKind};
 use invivo_proto::{channel, control, definition, mpi, packet, record, shm, varint};
@@ -212,6 +212,7 @@ fn limits_are_the_sources() {
         ("local::PROFILE_PART_MAX", local::PROFILE_PART_MAX as i64),
         ("sites::ROWS_MAX", sites::ROWS_MAX.into()),
         ("sites::FILE_BYTES_MAX", sites::FILE_BYTES_MAX as i64),
+        ("regions::ROWS_MAX", regions::ROWS_MAX.into()),
         ("wait_states::RANKS_MAX", wait_states::RANKS_MAX.into()),
         (
             "wait_states::COMMUNICATORS_MAX",
@@ -433,6 +434,7 @@ fn the_document_has_seen_the_source() {
         "control/places.rs",
         "control/profile.rs",
         "control/record_class.rs",
+        "control/regions.rs",
         "control/sites.rs",
         "control/saved.rs",
         "control/wait_states.rs",

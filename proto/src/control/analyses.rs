@@ -247,11 +247,11 @@ mod tests {
         for (text, set) in [
             ("none", AnalysisSet::NONE),
             (
-                "functions,matrix,heatmap,sites,waitstates",
+                "functions,matrix,heatmap,sites,waitstates,regions",
                 AnalysisSet::DEFAULT,
             ),
             (
-                "functions,matrix,messages,heatmap,sites,waitstates",
+                "functions,matrix,messages,heatmap,sites,waitstates,regions",
                 AnalysisSet::ALL,
             ),
             ("messages", AnalysisSet::of(Analysis::Messages)),
@@ -269,7 +269,7 @@ mod tests {
             let refused = text.parse::<AnalysisSet>().expect_err("no analysis");
             let told = refused.to_string();
             assert!(
-                told.contains("functions, matrix, messages, heatmap, sites, waitstates")
+                told.contains("functions, matrix, messages, heatmap, sites, waitstates, regions")
                     && told.contains("none"),
                 "{told}"
             );

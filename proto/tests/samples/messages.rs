@@ -7,7 +7,7 @@ use super::hang::{diagnosis, hang};
 use super::peers::{peers, places};
 use super::profile::profile;
 use super::results::{
-    analyses, coverage, functions, grid, group, job, matrix, of_messages, sites, status,
+    analyses, coverage, functions, grid, group, job, matrix, of_messages, regions, sites, status,
     wait_states,
 };
 use super::stacks::{chosen, fault, stacks};
@@ -144,6 +144,7 @@ pub fn downs() -> Vec<Down> {
         Query::Save(freeze(chosen())),
         Query::WaitStates { ranks_max: 64 },
         Query::Profile { chosen: chosen() },
+        Query::Regions { rows_max: 40 },
     ];
     let queries = queries
         .into_iter()
@@ -201,6 +202,7 @@ pub fn ups() -> Vec<Up> {
         Partial::Saved(Box::new(saved())),
         Partial::WaitStates(Box::new(wait_states())),
         Partial::Profile(Box::new(profile())),
+        Partial::Regions(Box::new(regions())),
     ];
     let partials = partials
         .into_iter()
@@ -287,6 +289,7 @@ pub fn responses() -> Vec<Response> {
         Answer::Saved(Box::new(saved()), coverage()),
         Answer::WaitStates(Box::new(wait_states()), coverage()),
         Answer::Profile(Box::new(profile()), coverage()),
+        Answer::Regions(Box::new(regions()), coverage()),
     ]
     .map(|answer| Response {
         id: 1,

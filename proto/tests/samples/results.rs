@@ -4,6 +4,7 @@ use super::stacks::named;
 use invivo_proto::control::analyses::{AnalysesStatus, AnalysisStatus, Gaps};
 use invivo_proto::control::grid::{Axes, Grid, GridCell, GridRow};
 use invivo_proto::control::link::{JobDescription, ObservationDescription};
+use invivo_proto::control::regions::{Region, RegionStats, RegionTable, Unrecorded};
 use invivo_proto::control::results::*;
 use invivo_proto::control::sites::{Place, Site, SiteStats, SiteTable};
 use invivo_proto::control::wait_states::{Calls, RankWaits, Share, WaitState, WaitStates, Waited};
@@ -64,6 +65,42 @@ pub fn sites() -> SiteTable {
         left_out: site_stats().stats,
         rows_left_out: 2,
         unnamed: 1,
+    }
+}
+
+pub fn region_stats() -> RegionStats {
+    RegionStats {
+        visits: 12,
+        time_ns: 900,
+        own_ns: 600,
+        mpi_ns: 300,
+        own_mpi_ns: 200,
+        ranks: 4,
+        most: (Rank(2), 400),
+        least: (Rank(1), 100),
+        named: named().swap_remove(0).1,
+    }
+}
+
+pub fn regions() -> RegionTable {
+    let code = Place::Code {
+        file: "solver".into(),
+        build_id: vec![0xb1, 0x1d, 0x1d],
+        offset: 0x1b3c,
+    };
+    let functions = [Place::Others, Place::Nowhere, code].map(Region::Function);
+    let all = functions.into_iter().chain([Region::Marked("step".into())]);
+    RegionTable {
+        rows: all.map(|region| (region, region_stats())).collect(),
+        rows_max: 4,
+        left_out: region_stats(),
+        rows_left_out: 2,
+        unnamed: 1,
+        unrecorded: Unrecorded {
+            dropped: 5,
+            repaired: 6,
+            too_deep: 7,
+        },
     }
 }
 
