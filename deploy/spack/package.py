@@ -23,7 +23,7 @@ class Invivo(Package):
     conflicts("target=aarch64:", msg="Invivo runs on x86-64")
 
     def install(self, spec, prefix):
-        for tree in ("bin", "lib", "share"):
+        for tree in ("bin", "lib", "include", "share"):
             install_tree(tree, join_path(prefix, tree))
 
     @run_after("install")

@@ -4,6 +4,7 @@
 //! bin/invivo  bin/ui-gateway  lib/invivo/client
 //! lib/invivo/{ompi,mpich}/{libinvivo_shim.so,tool-process,self-test}
 //! lib/invivo/abi/libinvivo_shim.so
+//! include/invivo_regions.{h,f90,py}
 //! share/man/man1/  share/{bash-completion,zsh,fish}/...
 //! ```
 
@@ -17,7 +18,7 @@ use crate::setup::{self, Purpose};
 use anyhow::Result;
 pub use compile::Linked;
 use compile::{Compiled, compile, compile_c, print_table};
-use install::{install, share, without_mpi};
+use install::{install, marks, share, without_mpi};
 use packages::{PROGRAMS, TOOLS};
 use std::path::PathBuf;
 
@@ -151,6 +152,7 @@ fn programs(families: &[Family], linked: Linked) -> Result<Built> {
     }
     // Last: the installed `invivo` writes its own manual pages.
     built.files.extend(share(&dist())?);
+    built.files.extend(marks(&dist())?);
     Ok(built)
 }
 

@@ -58,7 +58,7 @@ fn pack() -> Result<()> {
         .arg(&beside);
     tar.arg("--directory")
         .arg(dist())
-        .args(["bin", "lib", "share"]);
+        .args(["bin", "lib", "include", "share"]);
 
     check(tar.arg("--directory").arg(root()).args(BESIDE))?;
     // Renamed when complete: an interrupted run leaves no half tarball under the name.

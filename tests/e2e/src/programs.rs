@@ -32,3 +32,11 @@ pub use single::{
     Language, after_init, in_language, left_calls, marked_line, program, program_as, sanitized,
     shares, with_mpi_inside,
 };
+
+/// The name that a function of a test program has in its source: Fortran's compiler puts the module
+/// in front, C++ has the namespace there and the parameters behind.
+pub fn plain_name(function: &str) -> &str {
+    let name = function.strip_prefix("__work_MOD_").unwrap_or(function);
+    let name = name.strip_prefix("work::").unwrap_or(name);
+    name.split('(').next().unwrap_or(name)
+}

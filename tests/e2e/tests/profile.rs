@@ -4,7 +4,7 @@
 use invivo_e2e::clients::number;
 use invivo_e2e::job::{Job, Running};
 use invivo_e2e::mpi::Family;
-use invivo_e2e::programs::{Language, marked_line, program, shares};
+use invivo_e2e::programs::{Language, marked_line, plain_name as name, program, shares};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -18,14 +18,6 @@ const COMPARED: u32 = 2;
 /// Time on a processor that is sampled before anything is looked at: shares are known to a point
 /// then.
 const ENOUGH_NS: u64 = 6_000_000_000;
-
-/// The name of a function in its source: Fortran's compiler puts the module in front, C++ has
-/// parameters behind.
-fn name(function: &str) -> &str {
-    let name = function.strip_prefix("__work_MOD_").unwrap_or(function);
-    let name = name.strip_prefix("work::").unwrap_or(name);
-    name.split('(').next().unwrap_or(name)
-}
 
 /// Time in each function with its callees, in ns.
 fn by_function(profile: &Value) -> BTreeMap<String, u64> {

@@ -1,6 +1,6 @@
 //! Puts programs, libraries, manual pages and completions into a tree.
 
-use crate::run::check;
+use crate::run::{check, root};
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -34,6 +34,16 @@ pub fn without_mpi(built: &Path) -> Result<PathBuf> {
     let freed = built.with_extension("free");
     check(free.arg("--output").arg(&freed).arg(built))?;
     Ok(freed)
+}
+
+/// What programs are marked with, for each language.
+pub fn marks(tree: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for name in ["invivo_regions.h", "invivo_regions.f90", "invivo_regions.py"] {
+        let from = root().join("regions").join(name);
+        files.push(install(&from, &tree.join("include").join(name))?);
+    }
+    Ok(files)
 }
 
 /// Manual pages and completions: the program writes them itself.
