@@ -194,6 +194,37 @@ export interface CodeFunction {
   line: string;
 }
 
+export interface RegionsReply {
+  coverage: Coverage | null;
+  rows: RegionRow[];
+  rows_left_out: number;
+  left_out: RegionRow | null;
+  rows_unnamed: number;
+  dropped: number;
+  repaired: number;
+  too_deep: number;
+  analysis: AnalysisStatus | null;
+}
+
+export interface RegionRow {
+  kind: string;
+  name: string;
+  file: string;
+  offset: number;
+  build_id: string;
+  functions: CodeFunction[];
+  visits: number;
+  time_ns: number;
+  own_ns: number;
+  mpi_ns: number;
+  own_mpi_ns: number;
+  ranks: number;
+  max_rank: number;
+  max_ns: number;
+  min_rank: number;
+  min_ns: number;
+}
+
 export interface MatrixReply {
   coverage: Coverage | null;
   ranks: number;

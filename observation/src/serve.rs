@@ -98,6 +98,9 @@ impl Served {
             Query::Sites { .. } => {
                 "buffers keep no call sites; a job is asked for them while it runs"
             }
+            Query::Regions { .. } => {
+                "buffers keep no regions; a job is asked for them while it runs"
+            }
             _ => "it has no answer to that",
         };
         let Some((mut partial, coverage)) = self.loaded.observed.answer(query) else {

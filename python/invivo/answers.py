@@ -19,10 +19,10 @@ class HelloReply(Answer):
     gateway_version: str
     """Version of the gateway, as in "0.1.0"."""
     capabilities: list[str]
-    """What this gateway can do, in lower-case words: "status", "watch", "functions", "matrix",
-    "messages", "wait-states", "grid", "hang", "stacks", "profile", "pause", "resume", "hold",
-    "reset", "record", "record-window", "shutdown", "strategy", "analyses", "buffers", "records",
-    "timeline", "save", "audit", "invite", "revoke"."""
+    """What this gateway can do, in lower-case words: "status", "watch", "functions", "call-sites",
+    "regions", "matrix", "messages", "wait-states", "grid", "hang", "stacks", "profile", "pause",
+    "resume", "hold", "reset", "record", "record-window", "shutdown", "strategy", "analyses",
+    "sampling", "buffers", "records", "timeline", "save", "audit", "invite", "revoke"."""
     scope: str
     """The scope of the caller's token: "view" or "control"."""
     job: Job | None
@@ -185,7 +185,7 @@ class AnalysisStatus(Answer):
     """Whether an analysis is on. Points in time are job time."""
 
     name: str
-    """"functions", "matrix", "messages", "heatmap", "sites" or "waitstates"."""
+    """"functions", "matrix", "messages", "heatmap", "sites", "waitstates" or "regions"."""
     answers: str
     """What it answers, in words."""
     on: int
@@ -411,6 +411,77 @@ class CodeFunction(Answer):
     """Its name; empty if the file does not have it."""
     line: str
     """The source line as "solve.c:42"; empty if the file has no line tables."""
+
+
+@dataclass(frozen=True)
+class RegionsReply(Answer):
+    """Time by region of the program. Times are sums over threads and ranks, without pauses and
+    without what was not recorded. Regions that are open count with what their threads have recorded
+    so far."""
+
+    coverage: Coverage
+    """How complete this answer is."""
+    rows: list[RegionRow]
+    """All ranks together, the row with the most own time first."""
+    rows_left_out: int
+    """Number of rows that are not sent. A region that was left out for some ranks and not for
+    others counts for each group of them."""
+    left_out: RegionRow
+    """The sums of these rows; its kind is empty, and a rank counts for each of its rows. Their
+    times overlap, but for own_ns and own_mpi_ns."""
+    rows_unnamed: int
+    """Number of rows whose names did not come in time; they are in the next answer."""
+    dropped: int
+    """Number of times that a region was entered or left and that was not recorded, because no
+    packet was free; since the start of the job, as the next two."""
+    repaired: int
+    """Number of regions that were not left by themselves (by a jump over them, or in the wrong
+    order), and of such that were to be left and were not open."""
+    too_deep: int
+    """Number of regions that were entered more deeply than is recorded, below 256 open ones."""
+    analysis: AnalysisStatus
+    """Whether the table is kept, and when it was not."""
+
+
+@dataclass(frozen=True)
+class RegionRow(Answer):
+    """One region of the program."""
+
+    kind: str
+    """"marked": a stretch that the program marks by a name. "code": an instrumented function in a
+    file. "nowhere": one in no file. "others": all those that ranks met when they had numbered 8192.
+    """
+    name: str
+    """The name that the program gave; empty if it is not marked."""
+    file: str
+    """Of a function the name of its file, a program or a library."""
+    offset: int
+    """Where it begins, as the file was linked for."""
+    build_id: str
+    """The file's build id in hexadecimal digits; empty if it has none."""
+    functions: list[CodeFunction]
+    """The functions at that address: the innermost first, of those that were inlined there. Empty
+    if nothing is known."""
+    visits: int
+    """How often it was entered."""
+    time_ns: int
+    """Time in it or below it, in ns. Of a region that calls itself the outermost counts alone."""
+    own_ns: int
+    """Time in it and in no region below it, in ns."""
+    mpi_ns: int
+    """Of time_ns, time in MPI."""
+    own_mpi_ns: int
+    """Of own_ns, time in MPI."""
+    ranks: int
+    """Number of ranks that were in it."""
+    max_rank: int
+    """The rank that has the most time in it or below it."""
+    max_ns: int
+    """That time, in ns."""
+    min_rank: int
+    """The rank of these that has the least."""
+    min_ns: int
+    """That time, in ns."""
 
 
 @dataclass(frozen=True)

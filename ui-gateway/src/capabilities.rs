@@ -1,11 +1,12 @@
 //! What clients are told that this gateway can do.
 
 /// What a gateway of this version can do; commands by the names of their orders.
-pub const CAPABILITIES: [&str; 28] = [
+pub const CAPABILITIES: [&str; 29] = [
     "status",
     "watch",
     "functions",
     "call-sites",
+    "regions",
     "matrix",
     "messages",
     "wait-states",

@@ -172,6 +172,10 @@ pub const RANK_ROW_BYTES: usize = 128;
 pub const SITE_ROWS_MAX: u32 = invivo_proto::control::sites::ROWS_MAX;
 /// Bytes of such a row in a message, where its names are as long as they can be.
 pub const SITE_ROW_BYTES: usize = 1800;
+/// Maximum number of rows of regions, and the default: what the tree answers.
+pub const REGION_ROWS_MAX: u32 = invivo_proto::control::regions::ROWS_MAX;
+/// Bytes of such a row in a message, where its names are as long as they can be.
+pub const REGION_ROW_BYTES: usize = 1800;
 /// Default time without progress after which a rank is inspected, in ns: a person who asks has
 /// waited for longer.
 pub const HANG_OLDER_NS_DEFAULT: u64 = 1_000_000_000;

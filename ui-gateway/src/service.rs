@@ -228,6 +228,14 @@ impl v1::invivo_server::Invivo for Service {
         self.answer_call_sites(request.get_ref(), token).await
     }
 
+    async fn regions(
+        &self,
+        request: Request<v1::RegionsRequest>,
+    ) -> Result<Response<v1::RegionsReply>, Status> {
+        let token = caller(&request)?.token;
+        self.answer_regions(request.get_ref(), token).await
+    }
+
     async fn matrix(
         &self,
         request: Request<v1::MatrixRequest>,

@@ -41,6 +41,7 @@ async fn hello_has_versions_capabilities_and_the_job() {
             "watch",
             "functions",
             "call-sites",
+            "regions",
             "matrix",
             "messages",
             "wait-states",
@@ -476,4 +477,24 @@ async fn samples_have_names_reasons_and_lines_by_time() {
     let refused = client.profile(v1::ProfileRequest { ranks: many }).await;
     let refused = refused.expect_err("too many ranges");
     assert_eq!(refused.code(), tonic::Code::InvalidArgument);
+}
+
+#[tokio::test]
+async fn regions_come_by_own_time_with_what_was_not_recorded() {
+    let (job, _root, _gateway) = known_job().await;
+    let mut client = job.viewer();
+    let all = client.regions(v1::RegionsRequest::default()).await;
+    let reply = all.expect("regions").into_inner();
+    let [solve, step] = &reply.rows[..] else {
+        panic!("{:?}", reply.rows)
+    };
+    assert_eq!((solve.kind.as_str(), solve.own_ns), ("code", 700));
+    assert_eq!((step.kind.as_str(), step.name.as_str()), ("marked", "step"));
+    assert_eq!((reply.rows_left_out, reply.rows_unnamed), (3, 1));
+    assert_eq!((reply.dropped, reply.repaired, reply.too_deep), (5, 6, 7));
+    assert_eq!(reply.analysis.expect("a switch").name, "regions");
+    let one = v1::RegionsRequest { rows_max: 1 };
+    let reply = client.regions(one).await.expect("regions").into_inner();
+    assert_eq!((reply.rows.len(), reply.rows_left_out), (1, 4));
+    assert_eq!(reply.left_out.expect("sums").own_ns, 320);
 }

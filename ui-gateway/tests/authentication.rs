@@ -69,6 +69,10 @@ async fn all_calls(job: &JobDir, token: Option<&str>) -> Vec<(&'static str, Resu
             outcome(client.call_sites(v1::CallSitesRequest::default())).await,
         ),
         (
+            "Regions",
+            outcome(client.regions(v1::RegionsRequest::default())).await,
+        ),
+        (
             "Matrix",
             outcome(client.matrix(v1::MatrixRequest::default())).await,
         ),

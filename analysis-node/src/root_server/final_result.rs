@@ -149,7 +149,7 @@ impl FinalResult {
             | Answer::Stacks(..)
             | Answer::Profile(..)
             | Answer::Grid(..) => {}
-            Answer::Sites(..) | Answer::Saved(..) => {}
+            Answer::Sites(..) | Answer::Regions(..) | Answer::Saved(..) => {}
         }
         self.unanswered = self.unanswered.saturating_sub(1);
     }

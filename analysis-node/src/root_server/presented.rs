@@ -23,6 +23,7 @@ pub fn present(partial: Partial, coverage: Coverage, around: &Surroundings<'_>) 
         Partial::Analyses(analyses) => Answer::Analyses(analyses, coverage),
         Partial::Grid(grid) => Answer::Grid(grid, coverage),
         Partial::Sites(table) => Answer::Sites(table, coverage),
+        Partial::Regions(table) => Answer::Regions(table, coverage),
         Partial::Saved(saved) => Answer::Saved(saved, coverage),
         Partial::WaitStates(waits) => Answer::WaitStates(waits, coverage),
         Partial::Status(mut status) => {

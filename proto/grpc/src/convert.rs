@@ -6,6 +6,7 @@ pub mod buffers;
 pub mod grid;
 pub mod hang;
 pub mod profile;
+pub mod regions;
 pub mod saved;
 pub mod sites;
 pub mod stacks;

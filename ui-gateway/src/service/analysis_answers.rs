@@ -129,6 +129,36 @@ impl Service {
         Ok(large(message, share))
     }
 
+    /// The table of regions.
+    pub(super) async fn answer_regions(
+        &self,
+        asked: &v1::RegionsRequest,
+        token: TokenId,
+    ) -> Result<Response<v1::RegionsReply>, Status> {
+        let rows_max = or_default(
+            asked.rows_max,
+            limits::REGION_ROWS_MAX,
+            limits::REGION_ROWS_MAX,
+        );
+        let share = self
+            .answer_budget
+            .share(rows_max as usize * limits::REGION_ROW_BYTES, token)?;
+        // All that the tree gives, as for call sites.
+        let query = Query::Regions {
+            rows_max: limits::REGION_ROWS_MAX,
+        };
+        let (reply, analysis) = self.query_analysis(token, query, Analysis::Regions).await?;
+        let Answer::Regions(table, coverage) = &reply.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
+        let coverage = convert::coverage(coverage, &reply.missing);
+        let message = v1::RegionsReply {
+            analysis: Some(analysis),
+            ..convert::regions::reply(table, rows_max, coverage)
+        };
+        Ok(large(message, share))
+    }
+
     /// The communication matrix; 0 asks for the default size.
     pub(super) async fn answer_matrix(
         &self,

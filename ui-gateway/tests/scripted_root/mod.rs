@@ -4,11 +4,13 @@
 
 mod kept;
 mod profiles;
+mod regions;
 mod saves;
 mod sites;
 
 pub use kept::{buffers, records};
 pub use profiles::profile;
+pub use regions::regions;
 
 use invivo_proto::control;
 use invivo_proto::control::analyses::{AnalysesStatus, Analysis, AnalysisStatus, Gaps};
@@ -163,6 +165,7 @@ pub fn known(ask: &Ask) -> Reply {
         Ask::Query(Query::Stacks { .. }) => Answer::Stacks(Box::default(), coverage()),
         Ask::Query(Query::Profile { .. }) => Answer::Profile(Box::new(profile()), coverage()),
         Ask::Query(Query::Sites { .. }) => Answer::Sites(Box::new(sites::sites()), coverage()),
+        Ask::Query(Query::Regions { .. }) => Answer::Regions(Box::new(regions()), coverage()),
         Ask::Query(Query::Save(query)) => {
             Answer::Saved(Box::new(saves::saved(query.ask)), coverage())
         }

@@ -59,7 +59,8 @@ mod tests {
                 "messages",
                 "heatmap",
                 "sites",
-                "waitstates"
+                "waitstates",
+                "regions"
             ]
         );
     }

@@ -28,32 +28,57 @@ pub fn reply(table: &SiteTable, rows_max: u32, coverage: v1::Coverage) -> v1::Ca
 }
 
 fn row(site: &Site, of: &SiteStats) -> v1::CallSiteRow {
-    let mut row = v1::CallSiteRow {
+    let Spot {
+        kind,
+        file,
+        offset,
+        build_id,
+    } = spot(&site.place);
+    v1::CallSiteRow {
+        kind: kind.to_owned(),
+        file,
+        offset,
+        build_id,
         functions: of.named.iter().map(function).collect(),
         ranks: of.ranks,
         calls: Some(function_row(None, site.region, &of.stats)),
-        ..v1::CallSiteRow::default()
+    }
+}
+
+/// A place as rows tell it; in no file all but the kind is empty.
+pub(super) struct Spot {
+    pub kind: &'static str,
+    pub file: String,
+    pub offset: u64,
+    /// In hexadecimal digits.
+    pub build_id: String,
+}
+
+pub(super) fn spot(place: &Place) -> Spot {
+    let outside = |kind| Spot {
+        kind,
+        file: String::new(),
+        offset: 0,
+        build_id: String::new(),
     };
-    let kind = match &site.place {
-        Place::NotNoted => "not noted",
-        Place::Others => "others",
-        Place::Nowhere => "nowhere",
+    match place {
+        Place::NotNoted => outside("not noted"),
+        Place::Others => outside("others"),
+        Place::Nowhere => outside("nowhere"),
         Place::Code {
             file,
             build_id,
             offset,
-        } => {
-            row.file = file.clone();
-            row.offset = *offset;
-            row.build_id = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
-            "code"
-        }
-    };
-    row.kind = kind.to_owned();
-    row
+        } => Spot {
+            kind: "code",
+            file: file.clone(),
+            offset: *offset,
+            build_id: build_id.iter().map(|byte| format!("{byte:02x}")).collect(),
+        },
+    }
 }
 
-fn function(named: &Named) -> v1::CodeFunction {
+pub(super) fn function(named: &Named) -> v1::CodeFunction {
     v1::CodeFunction {
         function: named.function.clone(),
         line: named.line.clone(),

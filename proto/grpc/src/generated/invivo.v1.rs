@@ -15,10 +15,10 @@ pub struct HelloReply {
     /// Version of the gateway, as in "0.1.0".
     #[prost(string, tag = "1")]
     pub gateway_version: ::prost::alloc::string::String,
-    /// What this gateway can do, in lower-case words: "status", "watch", "functions", "matrix",
-    /// "messages", "wait-states", "grid", "hang", "stacks", "profile", "pause", "resume", "hold", "reset", "record", "record-window",
-    /// "shutdown", "strategy", "analyses", "buffers", "records", "timeline", "save", "audit",
-    /// "invite", "revoke".
+    /// What this gateway can do, in lower-case words: "status", "watch", "functions", "call-sites",
+    /// "regions", "matrix", "messages", "wait-states", "grid", "hang", "stacks", "profile", "pause",
+    /// "resume", "hold", "reset", "record", "record-window", "shutdown", "strategy", "analyses",
+    /// "sampling", "buffers", "records", "timeline", "save", "audit", "invite", "revoke".
     #[prost(string, repeated, tag = "2")]
     pub capabilities: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// The scope of the caller's token: "view" or "control".
@@ -240,7 +240,7 @@ pub struct AnalysesReply {
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AnalysisStatus {
-    /// "functions", "matrix", "messages", "heatmap", "sites" or "waitstates".
+    /// "functions", "matrix", "messages", "heatmap", "sites", "waitstates" or "regions".
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
     /// What it answers, in words.
@@ -567,6 +567,106 @@ pub struct CodeFunction {
     /// The source line as "solve.c:42"; empty if the file has no line tables.
     #[prost(string, tag = "2")]
     pub line: ::prost::alloc::string::String,
+}
+/// Requests the table of regions.
+#[derive(serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RegionsRequest {
+    /// Maximum number of rows; 0 is 2048, the limit. Those with the most own time are sent.
+    #[prost(uint32, tag = "1")]
+    pub rows_max: u32,
+}
+/// Time by region of the program. Times are sums over threads and ranks, without pauses and without
+/// what was not recorded. Regions that are open count with what their threads have recorded so far.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RegionsReply {
+    /// How complete this answer is.
+    #[prost(message, optional, tag = "1")]
+    pub coverage: ::core::option::Option<Coverage>,
+    /// All ranks together, the row with the most own time first.
+    #[prost(message, repeated, tag = "2")]
+    pub rows: ::prost::alloc::vec::Vec<RegionRow>,
+    /// Number of rows that are not sent. A region that was left out for some ranks and not for others
+    /// counts for each group of them.
+    #[prost(uint64, tag = "3")]
+    pub rows_left_out: u64,
+    /// The sums of these rows; its kind is empty, and a rank counts for each of its rows. Their times
+    /// overlap, but for own_ns and own_mpi_ns.
+    #[prost(message, optional, tag = "4")]
+    pub left_out: ::core::option::Option<RegionRow>,
+    /// Number of rows whose names did not come in time; they are in the next answer.
+    #[prost(uint64, tag = "5")]
+    pub rows_unnamed: u64,
+    /// Number of times that a region was entered or left and that was not recorded, because no packet
+    /// was free; since the start of the job, as the next two.
+    #[prost(uint64, tag = "6")]
+    pub dropped: u64,
+    /// Number of regions that were not left by themselves (by a jump over them, or in the wrong
+    /// order), and of such that were to be left and were not open.
+    #[prost(uint64, tag = "7")]
+    pub repaired: u64,
+    /// Number of regions that were entered more deeply than is recorded, below 256 open ones.
+    #[prost(uint64, tag = "8")]
+    pub too_deep: u64,
+    /// Whether the table is kept, and when it was not.
+    #[prost(message, optional, tag = "9")]
+    pub analysis: ::core::option::Option<AnalysisStatus>,
+}
+/// One region of the program.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RegionRow {
+    /// "marked": a stretch that the program marks by a name. "code": an instrumented function in a
+    /// file. "nowhere": one in no file. "others": all those that ranks met when they had numbered 8192.
+    #[prost(string, tag = "1")]
+    pub kind: ::prost::alloc::string::String,
+    /// The name that the program gave; empty if it is not marked.
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    /// Of a function the name of its file, a program or a library.
+    #[prost(string, tag = "3")]
+    pub file: ::prost::alloc::string::String,
+    /// Where it begins, as the file was linked for.
+    #[prost(uint64, tag = "4")]
+    pub offset: u64,
+    /// The file's build id in hexadecimal digits; empty if it has none.
+    #[prost(string, tag = "5")]
+    pub build_id: ::prost::alloc::string::String,
+    /// The functions at that address: the innermost first, of those that were inlined there. Empty if
+    /// nothing is known.
+    #[prost(message, repeated, tag = "6")]
+    pub functions: ::prost::alloc::vec::Vec<CodeFunction>,
+    /// How often it was entered.
+    #[prost(uint64, tag = "7")]
+    pub visits: u64,
+    /// Time in it or below it, in ns. Of a region that calls itself the outermost counts alone.
+    #[prost(uint64, tag = "8")]
+    pub time_ns: u64,
+    /// Time in it and in no region below it, in ns.
+    #[prost(uint64, tag = "9")]
+    pub own_ns: u64,
+    /// Of time_ns, time in MPI.
+    #[prost(uint64, tag = "10")]
+    pub mpi_ns: u64,
+    /// Of own_ns, time in MPI.
+    #[prost(uint64, tag = "11")]
+    pub own_mpi_ns: u64,
+    /// Number of ranks that were in it.
+    #[prost(uint32, tag = "12")]
+    pub ranks: u32,
+    /// The rank that has the most time in it or below it.
+    #[prost(uint32, tag = "13")]
+    pub max_rank: u32,
+    /// That time, in ns.
+    #[prost(uint64, tag = "14")]
+    pub max_ns: u64,
+    /// The rank of these that has the least.
+    #[prost(uint32, tag = "15")]
+    pub min_rank: u32,
+    /// That time, in ns.
+    #[prost(uint64, tag = "16")]
+    pub min_ns: u64,
 }
 /// Requests the communication matrix.
 #[derive(serde::Serialize)]
@@ -2803,6 +2903,26 @@ pub mod invivo_client {
                 .insert(GrpcMethod::new("invivo.v1.Invivo", "CallSites"));
             self.inner.unary(req, path, codec).await
         }
+        /// Time by region of the program, since the start of the job: stretches that it marks, and
+        /// functions that were compiled to say when they are entered and left.
+        pub async fn regions(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RegionsRequest>,
+        ) -> std::result::Result<tonic::Response<super::RegionsReply>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/invivo.v1.Invivo/Regions");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("invivo.v1.Invivo", "Regions"));
+            self.inner.unary(req, path, codec).await
+        }
         /// The point-to-point communication matrix since the start of the job.
         pub async fn matrix(
             &mut self,
@@ -3415,6 +3535,12 @@ pub mod invivo_server {
             &self,
             request: tonic::Request<super::CallSitesRequest>,
         ) -> std::result::Result<tonic::Response<super::CallSitesReply>, tonic::Status>;
+        /// Time by region of the program, since the start of the job: stretches that it marks, and
+        /// functions that were compiled to say when they are entered and left.
+        async fn regions(
+            &self,
+            request: tonic::Request<super::RegionsRequest>,
+        ) -> std::result::Result<tonic::Response<super::RegionsReply>, tonic::Status>;
         /// The point-to-point communication matrix since the start of the job.
         async fn matrix(
             &self,
@@ -3865,6 +3991,49 @@ pub mod invivo_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = CallSitesSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/invivo.v1.Invivo/Regions" => {
+                    #[allow(non_camel_case_types)]
+                    struct RegionsSvc<T: Invivo>(pub Arc<T>);
+                    impl<T: Invivo> tonic::server::UnaryService<super::RegionsRequest>
+                    for RegionsSvc<T> {
+                        type Response = super::RegionsReply;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RegionsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Invivo>::regions(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RegionsSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -42,6 +42,7 @@ impl SimPlace {
             Query::Grid(asked) => Partial::Grid(Box::new(self.grid(&asked))),
             // Their ranks have no program.
             Query::Sites { .. } => Partial::Sites(Default::default()),
+            Query::Regions { .. } => Partial::Regions(Default::default()),
             Query::Save(_) => Partial::Saved(Default::default()),
             // Meeting at homes has tests of its own.
             Query::WaitStates { .. } => Partial::WaitStates(Default::default()),

@@ -89,6 +89,7 @@ impl Leaf {
             Query::Analyses => Partial::Analyses(Default::default()),
             Query::Grid(asked) => Partial::Grid(Box::new(world.grid(&asked, self.ranks.iter()))),
             Query::Sites { .. } => Partial::Sites(Default::default()),
+            Query::Regions { .. } => Partial::Regions(Default::default()),
             Query::Save(_) => Partial::Saved(Default::default()),
             Query::WaitStates { .. } => Partial::WaitStates(Default::default()),
         };

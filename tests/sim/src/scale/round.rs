@@ -63,6 +63,7 @@ pub fn entries(partial: &Partial) -> u64 {
         Partial::Analyses(analyses) => analyses.of.len(),
         Partial::Grid(grid) => grid.rows.values().map(|row| row.cells.len()).sum(),
         Partial::Sites(table) => table.rows.len(),
+        Partial::Regions(table) => table.rows.len(),
         Partial::Saved(saved) => saved.page.iter().map(|page| page.pieces.len()).sum(),
         Partial::WaitStates(waits) => waits.kinds.len() + waits.ranks.len(),
     };

@@ -189,6 +189,7 @@ impl Tree {
             Partial::Analyses(analyses) => Answer::Analyses(analyses, coverage),
             Partial::Grid(grid) => Answer::Grid(grid, coverage),
             Partial::Sites(table) => Answer::Sites(table, coverage),
+            Partial::Regions(table) => Answer::Regions(table, coverage),
             Partial::Saved(saved) => Answer::Saved(saved, coverage),
             Partial::WaitStates(waits) => Answer::WaitStates(waits, coverage),
         };
