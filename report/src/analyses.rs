@@ -224,7 +224,13 @@ mod tests {
         let rows = runs[runs.len() - 1]["rows"].as_array().unwrap();
         for analysis in Analysis::ALL {
             let is_it = |row: &&serde_json::Value| row["stage"] == analysis.name();
-            let row = rows.iter().find(is_it).expect("a row of the page");
+            let row = rows.iter().find(is_it);
+            // The recording that is measured enters no regions.
+            if row.is_none() && analysis == Analysis::Regions {
+                assert!(analysis.cost_ns() <= 0.0);
+                continue;
+            }
+            let row = row.expect("a row of the page");
             // What a part takes beyond decoding may be less than nothing, by noise.
             let measured = row["cpu_ns"]["median"].as_f64().unwrap().max(0.0);
             // Written with as many digits as the page prints.

@@ -76,15 +76,18 @@ pub fn text(reply: &CallSitesReply) -> String {
 /// Where a row's calls are made: the function and its line, those that it was inlined into behind
 /// it; without names the file and the address in it.
 pub fn place(row: &CallSiteRow) -> String {
-    let address = || format!("{}+{:#x}", row.file, row.offset);
     match row.kind.as_str() {
-        "code" => {}
-        "nowhere" => return "code in no file".to_owned(),
-        "others" => return "other sites".to_owned(),
-        _ => return "not noted".to_owned(),
+        "code" => code(&row.file, row.offset, &row.functions),
+        "nowhere" => "code in no file".to_owned(),
+        "others" => "other sites".to_owned(),
+        _ => "not noted".to_owned(),
     }
-    let functions: Vec<String> = row
-        .functions
+}
+
+/// An address in a file, by the functions there, the innermost first; without names as it is.
+pub(crate) fn code(file: &str, offset: u64, functions: &[CodeFunction]) -> String {
+    let address = || format!("{file}+{offset:#x}");
+    let functions: Vec<String> = functions
         .iter()
         .filter_map(|of| function(of, address))
         .collect();
@@ -97,16 +100,22 @@ pub fn place(row: &CallSiteRow) -> String {
 /// A function with its line, or with the address where there is none; nothing where neither
 /// function nor line is known.
 fn function(of: &CodeFunction, address: impl Fn() -> String) -> Option<String> {
-    let mut name: String = of.function.chars().take(NAME_CHARS_MAX).collect();
-    if name.len() < of.function.len() {
-        name.push_str("...");
-    }
+    let name = short(&of.function);
     match (name.is_empty(), of.line.is_empty()) {
         (true, true) => None,
         (true, false) => Some(of.line.clone()),
         (false, true) => Some(format!("{name} ({})", address())),
         (false, false) => Some(format!("{name} ({})", of.line)),
     }
+}
+
+/// The beginning of a name, and dots where there is more of it.
+pub(crate) fn short(name: &str) -> String {
+    let mut short: String = name.chars().take(NAME_CHARS_MAX).collect();
+    if short.len() < name.len() {
+        short.push_str("...");
+    }
+    short
 }
 
 #[cfg(test)]

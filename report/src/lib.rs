@@ -34,6 +34,7 @@ pub mod matrix;
 pub mod now;
 pub mod profile;
 pub mod recording;
+pub mod regions;
 pub mod rows;
 mod saved_file;
 pub mod status;
