@@ -1,5 +1,6 @@
 // The MPI function table: of all ranks, by rank, or by where in the program calls are made.
 
+import { code } from './code.js';
 import { choice, el, say, showNotes } from './dom.js';
 import { Table } from './table.js';
 import { count, counted, duration, share, size } from './units.js';
@@ -18,16 +19,9 @@ const ROWS_MAX = 4096;
 
 /** Where a row's calls are made. @param {CallSiteRow} row */
 function place(row) {
-  const address = `${row.file}+0x${row.offset.toString(16)}`;
   if (row.kind === 'nowhere') return 'code in no file';
   if (row.kind === 'others') return 'other sites';
-  if (row.kind !== 'code') return 'not noted';
-  const named = row.functions.filter((of) => of.function || of.line);
-  return (
-    named
-      .map((of) => (of.function ? `${of.function} (${of.line || address})` : of.line))
-      .join(' in ') || address
-  );
+  return row.kind === 'code' ? code(row) : 'not noted';
 }
 
 /** @type {import('./screen').Screen} */

@@ -8,6 +8,7 @@ import { functions } from './functions.js';
 import { matrix } from './matrix.js';
 import { now } from './now.js';
 import { profile } from './profile.js';
+import { regions } from './regions.js';
 import * as server from './server.js';
 import { stuck } from './stuck.js';
 import { time } from './time.js';
@@ -15,9 +16,21 @@ import { timeline } from './timeline.js';
 import { waits } from './waits.js';
 
 /** @type {import('./screen').Screen[]} */
-const SCREENS = [now, time, timeline, functions, profile, matrix, waits, stuck, buffers, control];
-/** Their keys, in this order. */
-const SCREEN_KEYS = '1234567890';
+const SCREENS = [
+  now,
+  time,
+  timeline,
+  functions,
+  regions,
+  profile,
+  matrix,
+  waits,
+  stuck,
+  buffers,
+  control,
+];
+/** Their keys, in this order: a screen that comes later takes none of the digits. */
+const SCREEN_KEYS = '1234r567890';
 /** Between two questions of a screen, and between two attempts to reach the server, in ms. */
 const [RENEW_MS, RETRY_MS] = [1000, 1000];
 const RATES = /** @type {[string, string][]} */ ([

@@ -26,6 +26,7 @@ mod progress;
 mod ranks;
 pub mod record;
 pub mod records;
+pub mod regions;
 pub mod report;
 pub mod sampling;
 pub mod save;

@@ -16,6 +16,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "watch",
             "explain",
             "functions",
+            "regions",
             "matrix",
             "messages",
             "waitstates",

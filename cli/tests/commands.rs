@@ -69,6 +69,7 @@ async fn views_are_text_for_people_and_json_for_programs() {
     assert_on_the_page("CallSitesReply", &sites);
     assert_on_the_page("CallSiteRow", &sites["rows"][0]);
     assert_eq!(sites["rows"][2]["functions"][0]["line"], "app.c:1");
+    regions(&user).await;
 
     let ranks: Vec<_> = functions["rank_rows"]
         .as_array()
@@ -102,6 +103,34 @@ async fn views_are_text_for_people_and_json_for_programs() {
         ),
         (&700.into(), &50.into())
     );
+}
+
+/// Regions as text and as JSON, sorted and cut as was asked.
+async fn regions(user: &User) {
+    let text = user.text(&["regions"]).await;
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[1].starts_with("solve (app.c:12) "), "{text}");
+    assert!(lines[2].starts_with("\"step\" "), "{text}");
+    assert!(
+        text.contains("... and 3 rows more: 40 visits, own time 20 ns\n")
+            && text.contains("names of 1 row did not come in time")
+            && text.contains("5 times since the start a region was entered or left")
+            && text.contains("\ncoverage: "),
+        "{text}"
+    );
+    let text = user
+        .text(&["regions", "--sort", "time", "--rows", "1"])
+        .await;
+    assert!(
+        text.contains("\"step\"") && !text.contains("app.c:12"),
+        "{text}"
+    );
+    assert!(text.contains("... and 4 rows more: 80 visits"), "{text}");
+    let json = user.json(&["regions", "--json", "--sort", "mpi"]).await;
+    assert_on_the_page("RegionsReply", &json);
+    assert_on_the_page("RegionRow", &json["rows"][0]);
+    assert_eq!(json["rows"][0]["name"], "step");
+    assert_eq!(json["rows"][1]["functions"][0]["line"], "app.c:12");
 }
 
 #[tokio::test]

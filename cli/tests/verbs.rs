@@ -179,6 +179,7 @@ async fn every_command_has_help_with_examples() {
         "status",
         "watch",
         "functions",
+        "regions",
         "matrix",
         "hang",
         "stacks",

@@ -44,8 +44,8 @@ pub struct Flags {
     #[arg(long, value_name = "STRATEGY", value_parser = <Strategy as Value>::parse)]
     pub strategy: Option<Strategy>,
     /// Analyses that are on from the start: functions, matrix, messages, heatmap, sites,
-    /// waitstates, joined by commas, or all or none; `invivo analyses` switches them later
-    /// [default: functions,matrix,heatmap,sites,waitstates]
+    /// waitstates, regions, joined by commas, or all or none; `invivo analyses` switches them
+    /// later [default: functions,matrix,heatmap,sites,waitstates,regions]
     #[arg(long, value_name = "NAMES", value_parser = <AnalysisSet as Value>::parse)]
     pub analyses: Option<AnalysisSet>,
     /// Sample every rank from the start, so many times a second of its time on a processor, as 251

@@ -349,7 +349,7 @@ mod tests {
         );
         assert_eq!(
             round::<AnalysisSet>("default, messages"),
-            "functions,matrix,messages,heatmap,sites,waitstates"
+            "functions,matrix,messages,heatmap,sites,waitstates,regions"
         );
         assert_eq!(round::<AnalysisSet>("none"), "none");
         assert_eq!(round::<Time>("90s"), "1m30s");

@@ -18,6 +18,7 @@ ROWS = {
     "JobStatus": "named",
     "Snapshot": "status.named",
     "CallSitesReply": "rows",
+    "RegionsReply": "rows",
     "MatrixReply": "cells",
     "AnalysesReply": "analyses",
     "BuffersReply": "levels",

@@ -30,6 +30,11 @@ class Looks(Calls):
         """Calls, time and bytes by where in the program calls are made; at most 2048 rows."""
         return self._ask("CallSites", answers.CallSitesReply, rows_max=rows)
 
+    def regions(self, rows: int = 2048) -> answers.RegionsReply:
+        """Time by region of the program: what it marks, and instrumented functions. Those with the
+        most time of their own first; at most 2048 rows."""
+        return self._ask("Regions", answers.RegionsReply, rows_max=rows)
+
     def matrix(self, side: int = 64) -> answers.MatrixReply:
         """Point-to-point messages and bytes between each two ranks.
 

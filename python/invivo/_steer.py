@@ -64,7 +64,8 @@ class Steers(Looks):
         return self._command("SetStrategy", "set the strategy", strategy=strategy)
 
     def switch_analyses(self, *names: str, on: bool = True) -> CommandReply:
-        """Switches analyses: "functions", "matrix", "messages", "heatmap", "sites", or "all"."""
+        """Switches analyses: "functions", "matrix", "messages", "heatmap", "sites", "waitstates",
+        "regions", or "all"."""
         return self._command("SetAnalyses", "switch analyses", names=names, on=on)
 
     def sampling(self, frequency: int = 251) -> CommandReply:

@@ -37,6 +37,12 @@ def test_the_numbers_are_those_of_the_program(observed, job):
     assert sites[0].functions[0].function == "exchange"
     assert sites[0].functions[0].line.startswith("rounds.c:")
 
+    # This program marks no regions.
+    regions = job.regions()
+    assert (regions.rows, regions.rows_left_out) == ([], 0)
+    assert regions.left_out.visits == regions.dropped == regions.too_deep == 0
+    assert (regions.analysis.name, regions.analysis.on) == ("regions", RANKS)
+
     grid = job.grid("calls", columns=8)
     assert sum(row.total.sum for row in grid.rows) == sum(row.calls for row in by_rank)
     for row in job.grid("bytes").rows:
@@ -57,6 +63,7 @@ def test_answers_are_those_of_the_command(observed, job):
             (job.matrix, ["matrix"]),
             (job.messages, ["messages"]),
             (job.call_sites, ["functions", "--by", "site"]),
+            (job.regions, ["regions"]),
             (job.analyses, ["analyses"]),
             (job.buffers, ["buffers"]),
             (job.hang, ["hang"]),

@@ -108,7 +108,7 @@ pub fn losses(reply: &RegionsReply) -> Vec<String> {
     let of = [
         (
             reply.dropped,
-            "a region was entered or left while there was no room to record that: time is missing",
+            "a region was entered or left with no room to record that: time is missing",
         ),
         (
             reply.repaired,

@@ -59,6 +59,14 @@ async function functions(page) {
   await choose(page, 'Functions of', 'all');
 }
 
+/** The program marks none; the terminal's words say what to do. */
+async function regions(page) {
+  await show(page, 'regions');
+  assert.deepEqual(json('regions').rows, []);
+  const text = await page.locator('#screen').innerText();
+  assert(text.includes('no region has been entered yet: programs mark them'), text);
+}
+
 async function matrix(page) {
   await show(page, 'matrix');
   const { cells } = json('matrix');
@@ -230,6 +238,17 @@ export async function run({ page, url }) {
   await page.waitForFunction(() => document.querySelector('#bar-page').textContent === 'live');
   // The secret does not stay in the address.
   assert(!page.url().includes(url.split('#')[1]));
-  for (const part of [bar, functions, matrix, waits, time, timeline, buffers, analyses, now])
+  for (const part of [
+    bar,
+    functions,
+    regions,
+    matrix,
+    waits,
+    time,
+    timeline,
+    buffers,
+    analyses,
+    now,
+  ])
     await part(page);
 }

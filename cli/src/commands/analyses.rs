@@ -20,9 +20,9 @@ and its answers name the time that they miss. It is switched at the same job tim
 the exit status is 0
 only if every rank has acknowledged.
 
-Analyses: functions, matrix, messages, heatmap, sites, waitstates; several are joined by commas, \
-and all stands for each of them. Status,
-hang, stacks, timeline, buffers and records need none of them.
+Analyses: functions, matrix, messages, heatmap, sites, waitstates, regions; several are joined by \
+commas, and all stands for each of them.
+Status, hang, stacks, timeline, buffers and records need none of them.
 
 Examples:
   invivo analyses

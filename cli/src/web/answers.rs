@@ -9,7 +9,7 @@ use crate::profile::without_inside;
 use crate::steer::hello;
 use crate::view::{self, messages, profile, stacks};
 use invivo_grpc::v1;
-use invivo_report::{analyses, wait_states};
+use invivo_report::{analyses, regions, wait_states};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub struct Asked {
 }
 
 /// The words of the questions, for whoever asks another one.
-pub const QUESTIONS: &str = "hello, status, explain, functions, sites, profile, matrix, \
+pub const QUESTIONS: &str = "hello, status, explain, functions, sites, regions, profile, matrix, \
                              heatmap, efficiency, messages, waitstates, timeline, hang, stacks, \
                              buffers, analyses or audit";
 /// Ranks are looked at that have done nothing new for so long, as `invivo hang` does.
@@ -97,6 +97,18 @@ impl Answers {
                 let request = v1::CallSitesRequest { rows_max };
                 let reply = client.call_sites(request).await?.into_inner();
                 noted(&reply, &[&reply.analysis])?
+            }
+            "regions" => {
+                let rows_max = asked.rows;
+                let request = v1::RegionsRequest { rows_max };
+                let reply = client.regions(request).await?.into_inner();
+                let mut notes = regions::losses(&reply);
+                notes.extend(reply.analysis.iter().flat_map(analyses::sentences));
+                text(&Noted {
+                    notes,
+                    text: regions::nothing(&reply).map(str::to_owned),
+                    answer: &reply,
+                })?
             }
             "profile" => {
                 let ranks = ranks(asked);
