@@ -17,10 +17,9 @@ use crate::code_files::CodeFiles;
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use invivo_proto::control::regions::Unrecorded;
 use invivo_proto::definition::{Definition, REGIONS_MAX};
 use invivo_proto::ids::{LocationId, Rank, RegionId};
-use invivo_proto::record::{OPEN_MAX, OpenRegion, REGIONS_END, RegionLosses};
+use invivo_proto::record::{OPEN_MAX, OpenRegion, REGIONS_END};
 
 /// Rows of a rank: one for each number that it gives, and one for all others.
 const ROWS_MAX: usize = REGIONS_MAX as usize + 1;
@@ -97,7 +96,6 @@ struct Thread {
     /// Where its last stretch ended, in ticks.
     last: u64,
     spent: Spent,
-    losses: RegionLosses,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -184,16 +182,9 @@ impl Regions {
     }
 
     /// Follows a thread from here on, where these are open at that time (ticks).
-    pub fn follow(
-        &mut self,
-        location: LocationId,
-        time: u64,
-        open: &[OpenRegion],
-        losses: RegionLosses,
-    ) {
+    pub fn follow(&mut self, location: LocationId, time: u64, open: &[OpenRegion]) {
         let of_rank = self.of_rank(location.rank);
         let thread = of_rank.thread(location.thread);
-        thread.losses = losses;
         let same =
             thread.open.iter().zip(open).take_while(|(here, there)| {
                 here.region == there.region && here.begin == there.begin
@@ -229,17 +220,6 @@ impl Regions {
                 thread.open.iter_mut().for_each(|open| open.before = spent);
             }
         }
-    }
-
-    /// What was not recorded.
-    fn unrecorded(&self) -> Unrecorded {
-        let mut all = Unrecorded::default();
-        for thread in self.ranks.iter().flat_map(|of_rank| &of_rank.threads) {
-            all.dropped = all.dropped.saturating_add(thread.losses.dropped);
-            all.repaired = all.repaired.saturating_add(thread.losses.repaired);
-            all.too_deep = all.too_deep.saturating_add(thread.losses.too_deep);
-        }
-        all
     }
 
     #[inline(always)]

@@ -19,7 +19,7 @@ mod words;
 mod writer;
 
 pub use reader::{Decoded, Decoder, RecordError, RecordFault};
-pub use regions::{OPEN_BYTES_MAX, OPEN_MAX, OpenRegion, RegionLosses};
+pub use regions::{OPEN_BYTES_MAX, OPEN_MAX, OpenRegion};
 pub use words::Words;
 pub use writer::Encoder;
 

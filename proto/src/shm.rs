@@ -135,6 +135,17 @@ pub mod back_pressure {
     pub const BLOCK: u32 = 2;
 }
 
+/// Why a region of the program is not recorded as it was, in [`Status::region_losses`].
+pub mod region_loss {
+    /// It was entered or left while no packet was free.
+    pub const DROPPED: usize = 0;
+    /// It was left by a jump, or never by itself, and ends where that was seen; or it was to be left
+    /// without having been entered.
+    pub const REPAIRED: usize = 1;
+    /// It lies more than [`crate::record::OPEN_MAX`] deep.
+    pub const TOO_DEEP: usize = 2;
+}
+
 /// Owners of a packet, in [`SlotHeader::owner`]. Changed by compare-and-swap only.
 pub mod owner {
     /// Nobody's: a thread may open it.
@@ -259,6 +270,8 @@ pub struct Status {
     /// Ticks spent in our own code at the begins and ends of the program's regions: those of the
     /// ones that were sampled, times as many as each stands for.
     pub region_ticks: AtomicU64,
+    /// Regions that are not recorded as they were, by [`region_loss`].
+    pub region_losses: [AtomicU64; 3],
 }
 
 /// What the rank's MPI library calls things, and where in the rank's own memory the shim follows

@@ -7,7 +7,7 @@ use invivo_proto::ids::{CommLocal, RegionId, SiteId};
 use invivo_proto::packet::PAYLOAD_BYTES;
 use invivo_proto::record::{
     Call, Decoded, Decoder, Encoder, Facts, MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS, OPEN_MAX,
-    Part, REGIONS_END, RecordError, RecordFault, RecordKind, RegionLosses,
+    Part, REGIONS_END, RecordError, RecordFault, RecordKind,
 };
 use proptest::prelude::*;
 use samples::{Record, encode};
@@ -136,15 +136,7 @@ fn written(base_time: u64, next_request: u64, choices: &[Chosen]) -> Vec<Record>
                 let record = match kind {
                     0 => Decoded::Enter { time, region },
                     1 => Decoded::Leave { time },
-                    _ => Decoded::Open {
-                        time,
-                        count,
-                        losses: RegionLosses {
-                            dropped: chosen.ordinal,
-                            repaired: chosen.duration,
-                            too_deep: 1,
-                        },
-                    },
+                    _ => Decoded::Open { time, count },
                 };
                 return (record, Vec::new());
             }
@@ -208,7 +200,6 @@ fn read(decoder: &mut Decoder, bytes: &[u8], at: &mut usize) -> Result<Vec<Recor
                 Decoded::Open {
                     time,
                     count: usize::MAX,
-                    losses: RegionLosses::default(),
                 }
             } else {
                 first
@@ -394,8 +385,8 @@ fn faults_are_told_with_their_offset() {
     assert_eq!(refused(&[67, 1, 8]), is(2, RecordFault::NoRegion(8)));
     let most = OPEN_MAX as u64;
     assert_eq!(
-        refused(&[69, 1, 0, 0, 0, 0x81, 2]),
-        is(5, RecordFault::TooManyOpen(most + 1))
+        refused(&[69, 1, 0x81, 2]),
+        is(2, RecordFault::TooManyOpen(most + 1))
     );
     assert_eq!(refused(&[66]), is(1, RecordFault::Truncated));
     // An occupant of more than 32 bits.

@@ -9,9 +9,7 @@
 use crate::tap::Tap;
 use invivo_proto::ids::RegionId;
 use invivo_proto::packet::{Header, PAYLOAD_BYTES, VERSION};
-use invivo_proto::record::{
-    Call, Decoded, Decoder, MAX_PARTS, OpenRegion, Part, RecordError, RegionLosses,
-};
+use invivo_proto::record::{Call, Decoded, Decoder, MAX_PARTS, OpenRegion, Part, RecordError};
 use std::collections::BTreeMap;
 
 /// Where records go.
@@ -31,7 +29,7 @@ pub trait Sink {
     /// The region that was entered last was left.
     fn leave(&mut self, _time: u64) {}
     /// These regions are open, and this was not recorded so far.
-    fn open(&mut self, _time: u64, _open: &[OpenRegion], _losses: RegionLosses) {}
+    fn open(&mut self, _time: u64, _open: &[OpenRegion]) {}
 }
 
 /// What shared memory shows of a packet.
@@ -365,7 +363,7 @@ impl Intake {
                 Ok(Decoded::Occupant(occupant)) => sink.occupant(occupant),
                 Ok(Decoded::Enter { time, region }) => sink.enter(time, region),
                 Ok(Decoded::Leave { time }) => sink.leave(time),
-                Ok(Decoded::Open { time, losses, .. }) => sink.open(time, &self.open, losses),
+                Ok(Decoded::Open { time, .. }) => sink.open(time, &self.open),
                 Ok(Decoded::Continuation { end, .. }) => {
                     // Of a call that was lost only the end is known.
                     let begin = self

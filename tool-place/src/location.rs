@@ -15,7 +15,7 @@ use invivo_proto::control::peer::Clipping;
 use invivo_proto::control::results::Ledger;
 use invivo_proto::ids::{LocationId, RegionId};
 use invivo_proto::packet::Losses;
-use invivo_proto::record::{Call, OpenRegion, Part, RegionLosses};
+use invivo_proto::record::{Call, OpenRegion, Part};
 use std::ops::Range;
 
 /// One thread of a rank.
@@ -266,9 +266,9 @@ impl Sink for Both<'_> {
         self.analyses.leave(self.cuts, time);
     }
 
-    fn open(&mut self, time: u64, open: &[OpenRegion], losses: RegionLosses) {
+    fn open(&mut self, time: u64, open: &[OpenRegion]) {
         self.reach(time);
-        self.analyses.open(self.cuts, time, open, losses);
+        self.analyses.open(self.cuts, time, open);
     }
 
     #[inline]

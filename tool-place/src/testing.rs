@@ -57,9 +57,7 @@ pub fn write_regions(
         match *record {
             Decoded::Enter { time, region } => encoder.enter(start, time, region),
             Decoded::Leave { time } => encoder.leave(start, time),
-            Decoded::Open { time, losses, .. } => {
-                encoder.open(start, time, losses, open.iter().copied())
-            }
+            Decoded::Open { time, .. } => encoder.open(start, time, open.iter().copied()),
             _ => start,
         }
     };

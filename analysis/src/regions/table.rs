@@ -25,7 +25,6 @@ impl Regions {
     pub fn find(&self, rows_max: u32) -> Found {
         let mut found = Found::default();
         found.table.rows_max = rows_max.min(ROWS_MAX);
-        found.table.unrecorded = self.unrecorded();
         for of_rank in &self.ranks {
             for (number, row) in of_rank.rows_now().into_iter().enumerate() {
                 if row.is_empty() {

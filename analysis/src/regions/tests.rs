@@ -145,7 +145,7 @@ proptest! {
             .map(|open| OpenRegion { region: open.region, begin: open.begin })
             .collect();
         prop_assert!(regions.is_open(at(0, 0), &open));
-        regions.follow(at(0, 0), now, &open, RegionLosses::default());
+        regions.follow(at(0, 0), now, &open);
         prop_assert_eq!(by_name(&regions), before);
     }
 
@@ -269,17 +269,12 @@ fn a_thread_of_which_something_is_missing_is_followed_again() {
         begin,
     });
     assert!(!regions.is_open(at(0, 0), &open));
-    let losses = RegionLosses {
-        dropped: 3,
-        ..RegionLosses::default()
-    };
-    regions.follow(at(0, 0), 2_000, &open, losses);
+    regions.follow(at(0, 0), 2_000, &open);
     regions.spend(at(0, 0), 2_100, Spent { ns: 100, mpi_ns: 0 });
     let told = by_name(&regions);
     assert_eq!((told[&0].time_ns, told[&0].own_ns), (116, 10));
     assert_eq!((told[&1].time_ns, told[&1].own_ns), (6, 6));
     assert_eq!((told[&2].visits, told[&2].own_ns), (0, 100));
-    assert_eq!(regions.find(9).table.unrecorded.dropped, 3);
     regions.lose(at(0, 0));
     assert_eq!(regions.inside_since(at(0, 0)), None);
     assert_eq!(by_name(&regions)[&2].time_ns, 100);

@@ -15,8 +15,8 @@ use crate::clock::ticks;
 use crate::limits::SAMPLED_REGIONS;
 use core::sync::atomic::{Ordering, compiler_fence};
 use invivo_proto::ids::RegionId;
-use invivo_proto::record::{OPEN_BYTES_MAX, OPEN_MAX, OpenRegion, RegionLosses};
-use invivo_proto::shm::recording;
+use invivo_proto::record::{OPEN_BYTES_MAX, OPEN_MAX, OpenRegion};
+use invivo_proto::shm::{recording, region_loss};
 
 /// In the place of a frame: of a marked region, which may be ended anywhere.
 pub const MARKED: usize = usize::MAX;
@@ -32,7 +32,6 @@ pub struct Regions {
     is_busy: bool,
     /// To the next event that is timed for what the shim itself costs.
     until_sample: u32,
-    losses: RegionLosses,
     open: [Open; OPEN_MAX],
 }
 
@@ -53,11 +52,6 @@ impl Regions {
             is_told: false,
             is_busy: false,
             until_sample: SAMPLED_REGIONS,
-            losses: RegionLosses {
-                dropped: 0,
-                repaired: 0,
-                too_deep: 0,
-            },
             open: [Open {
                 begin: 0,
                 frame: 0,
@@ -115,7 +109,7 @@ impl Location {
         self.end_left(frame, now);
         if self.regions.depth >= OPEN_MAX {
             self.regions.deeper += 1;
-            self.regions.losses.too_deep += 1;
+            self.count_lost(region_loss::TOO_DEEP, 1);
             return;
         }
         if now == 0 {
@@ -167,12 +161,12 @@ impl Location {
         let open = self.regions.open.get(..self.regions.depth);
         let Some(at) = open.and_then(|open| open.iter().rposition(is_meant)) else {
             // Outside of all regions: it was entered before anything was observed.
-            self.regions.losses.repaired += u64::from(self.regions.depth != 0);
+            self.count_lost(region_loss::REPAIRED, u64::from(self.regions.depth != 0));
             return;
         };
         self.regions.deeper = 0;
         while self.regions.depth > at + 1 {
-            self.regions.losses.repaired += 1;
+            self.count_lost(region_loss::REPAIRED, 1);
             self.end_innermost(now);
         }
         self.end_innermost(now);
@@ -194,8 +188,14 @@ impl Location {
         while let Some(innermost) = self.regions.innermost()
             && frame > innermost.frame
         {
-            self.regions.losses.repaired += 1;
+            self.count_lost(region_loss::REPAIRED, 1);
             self.end_innermost(now);
+        }
+    }
+
+    fn count_lost(&self, why: usize, regions: u64) {
+        if let Some(count) = self.status.region_losses.get(why) {
+            add(count, regions);
         }
     }
 
@@ -249,10 +249,10 @@ impl Location {
             || keeping_errno(|| next_packet_outside(self, now));
         if !has_room {
             self.regions.is_told = false;
-            self.regions.losses.dropped += 1;
+            self.count_lost(region_loss::DROPPED, 1);
             return false;
         }
-        let Regions { depth, losses, .. } = self.regions;
+        let depth = self.regions.depth;
         let open = self.regions.open.get_mut(..depth).unwrap_or_default();
         let open = open.iter_mut().map(|open| {
             // For us it begins here.
@@ -265,7 +265,7 @@ impl Location {
             }
         });
         // SAFETY: there is room for so many bytes.
-        let out = unsafe { self.encoder.open(self.packet.out(), now, losses, open) };
+        let out = unsafe { self.encoder.open(self.packet.out(), now, open) };
         self.packet.commit(out, 0);
         self.regions.is_told = true;
         true

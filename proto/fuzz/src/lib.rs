@@ -142,9 +142,7 @@ fn records_of(payload: &[u8], base_time: u64, next_request: u64) {
                 Decoded::Occupant(occupant) => encoder.occupant(start, *occupant),
                 Decoded::Enter { time, region } => encoder.enter(start, *time, *region),
                 Decoded::Leave { time } => encoder.leave(start, *time),
-                Decoded::Open { time, losses, .. } => {
-                    encoder.open(start, *time, *losses, open.iter().copied())
-                }
+                Decoded::Open { time, .. } => encoder.open(start, *time, open.iter().copied()),
             }
         };
         bytes.extend_from_slice(&room[..end as usize - start as usize]);

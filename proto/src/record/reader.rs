@@ -2,8 +2,8 @@
 
 use super::{
     Call, Context, DICTIONARY_SLOTS, Facts, MAX_PARTS, OPEN_MAX, OpenRegion, Part, REGIONS_END,
-    RecordKind, RegionLosses, TOKEN_CONTINUATION, TOKEN_ENTER, TOKEN_LEAVE, TOKEN_LITERAL,
-    TOKEN_OCCUPANT, TOKEN_OPEN,
+    RecordKind, TOKEN_CONTINUATION, TOKEN_ENTER, TOKEN_LEAVE, TOKEN_LITERAL, TOKEN_OCCUPANT,
+    TOKEN_OPEN,
 };
 use crate::ids::{CommLocal, RegionId, SiteId};
 use crate::packet;
@@ -115,8 +115,6 @@ pub enum Decoded {
         time: u64,
         /// Regions that follow, the outermost first.
         count: usize,
-        /// What was not recorded so far.
-        losses: RegionLosses,
     },
 }
 
@@ -380,11 +378,6 @@ fn program_region(bytes: &[u8], at: &mut usize) -> Result<RegionId, RecordError>
 
 /// What stands before the open regions.
 fn open(bytes: &[u8], at: &mut usize, time: u64) -> Result<Decoded, RecordError> {
-    let losses = RegionLosses {
-        dropped: number(bytes, at)?,
-        repaired: number(bytes, at)?,
-        too_deep: number(bytes, at)?,
-    };
     let offset = *at;
     let count = number(bytes, at)?;
     // Callers make room by this number, so it is checked before they do.
@@ -397,7 +390,6 @@ fn open(bytes: &[u8], at: &mut usize, time: u64) -> Result<Decoded, RecordError>
     Ok(Decoded::Open {
         time,
         count: count as usize,
-        losses,
     })
 }
 

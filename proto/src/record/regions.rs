@@ -6,9 +6,9 @@ use crate::varint;
 
 /// Regions that a record says to be open, at most: how deep regions of a thread are recorded.
 pub const OPEN_MAX: usize = 256;
-/// Upper bound of the bytes of a record that says which are open: token, time, three counts, the
-/// number of regions, and a number and an age of each.
-pub const OPEN_BYTES_MAX: usize = 1 + 5 * varint::MAX_BYTES + OPEN_MAX * 2 * varint::MAX_BYTES;
+/// Upper bound of the bytes of a record that says which are open: token, time, the number of
+/// regions, and a number and an age of each.
+pub const OPEN_BYTES_MAX: usize = 1 + 2 * varint::MAX_BYTES + OPEN_MAX * 2 * varint::MAX_BYTES;
 
 /// A region that is open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,18 +17,6 @@ pub struct OpenRegion {
     pub region: RegionId,
     /// When it was entered, in ticks; not before time 0.
     pub begin: u64,
-}
-
-/// What a thread did not record of regions, since its start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RegionLosses {
-    /// Regions entered or left while no packet was free.
-    pub dropped: u64,
-    /// Regions that were left by a jump, or never by themselves: they end where that was seen. And
-    /// those that were to be left without having been entered.
-    pub repaired: u64,
-    /// Regions entered more than [`OPEN_MAX`] deep.
-    pub too_deep: u64,
 }
 
 impl Encoder {
@@ -70,18 +58,14 @@ impl Encoder {
         &mut self,
         out: *mut u8,
         time: u64,
-        losses: RegionLosses,
         open: impl ExactSizeIterator<Item = OpenRegion>,
     ) -> *mut u8 {
         let since = self.pass(time);
         // SAFETY: OPEN_BYTES_MAX counts every field written here.
         unsafe {
             out.write(TOKEN_OPEN);
-            let mut out = varint::put(out.add(1), since);
-            for number in [losses.dropped, losses.repaired, losses.too_deep] {
-                out = varint::put(out, number);
-            }
-            out = varint::put(out, open.len().min(OPEN_MAX) as u64);
+            let out = varint::put(out.add(1), since);
+            let mut out = varint::put(out, open.len().min(OPEN_MAX) as u64);
             for OpenRegion { region, begin } in open.take(OPEN_MAX) {
                 out = varint::put(out, u64::from(region.0));
                 out = varint::put(out, self.time().saturating_sub(begin));

@@ -18,7 +18,7 @@ use invivo_proto::ids::*;
 use invivo_proto::packet::{HEADER_BYTES, Header, Losses, VERSION};
 use invivo_proto::record::{
     Call, Decoded, Encoder, Facts, MAX_PART_BYTES, OPEN_BYTES_MAX, OpenRegion, Part, REGIONS_END,
-    RecordKind, RegionLosses,
+    RecordKind,
 };
 
 /// Name and bytes.
@@ -42,11 +42,7 @@ pub fn encode(base_time: u64, next_request: u64, records: &[Record]) -> Vec<u8> 
                 Decoded::Occupant(occupant) => encoder.occupant(start, *occupant),
                 Decoded::Enter { time, region } => encoder.enter(start, *time, *region),
                 Decoded::Leave { time } => encoder.leave(start, *time),
-                Decoded::Open {
-                    time,
-                    count,
-                    losses,
-                } => encoder.open(start, *time, *losses, open(*time, *count)),
+                Decoded::Open { time, count } => encoder.open(start, *time, open(*time, *count)),
             }
         };
         bytes.extend_from_slice(&room[..end as usize - start as usize]);
@@ -184,11 +180,6 @@ pub fn records() -> Vec<(&'static str, Record)> {
                 Decoded::Open {
                     time: 3000,
                     count: 2,
-                    losses: RegionLosses {
-                        dropped: 0,
-                        repaired: 1,
-                        too_deep: 0,
-                    },
                 },
                 vec![],
             ),

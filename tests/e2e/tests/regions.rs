@@ -267,7 +267,7 @@ fn only_time_that_is_observed_counts() {
     assert!(ns > took * ranks * 8 / 10 && ns < took * ranks * 12 / 10);
     for (off, on) in [
         (vec!["pause"], vec!["resume"]),
-        (vec!["recording", "off"], vec!["recording", "on"]),
+        (vec!["record", "off"], vec!["record", "on"]),
         (
             vec!["analyses", "off", "regions"],
             vec!["analyses", "on", "regions"],

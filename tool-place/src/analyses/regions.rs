@@ -5,7 +5,7 @@ use crate::cuts::Cuts;
 use invivo_analysis::regions::{Found, Spent};
 use invivo_proto::control::analyses::Analysis;
 use invivo_proto::ids::{LocationId, RegionId};
-use invivo_proto::record::{OpenRegion, RegionLosses};
+use invivo_proto::record::OpenRegion;
 
 impl Analyses {
     /// The table of regions so far, without names, with at most so many rows.
@@ -75,14 +75,14 @@ impl OneSink<'_> {
     }
 
     /// The thread says which regions are open.
-    pub fn open(&mut self, cuts: &Cuts, time: u64, open: &[OpenRegion], losses: RegionLosses) {
+    pub fn open(&mut self, cuts: &Cuts, time: u64, open: &[OpenRegion]) {
         let location = self.location();
         self.analyses.has_regions = true;
         // Where something is missing, nobody knows what it has done meanwhile.
         if self.analyses.regions.is_open(location, open) {
             self.spend(cuts, time, false);
         }
-        self.analyses.regions.follow(location, time, open, losses);
+        self.analyses.regions.follow(location, time, open);
     }
 
     fn location(&self) -> LocationId {

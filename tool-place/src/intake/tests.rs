@@ -13,7 +13,7 @@ enum Told {
     Occupant(u32),
     Enter(u64, RegionId),
     Leave(u64),
-    Open(u64, Vec<OpenRegion>, RegionLosses),
+    Open(u64, Vec<OpenRegion>),
 }
 
 #[derive(Default)]
@@ -39,8 +39,8 @@ impl Sink for Seen {
     fn leave(&mut self, time: u64) {
         self.0.push(Told::Leave(time));
     }
-    fn open(&mut self, time: u64, open: &[OpenRegion], losses: RegionLosses) {
-        self.0.push(Told::Open(time, open.to_vec(), losses));
+    fn open(&mut self, time: u64, open: &[OpenRegion]) {
+        self.0.push(Told::Open(time, open.to_vec()));
     }
 }
 
@@ -116,7 +116,7 @@ fn packets(sizes: &[usize], seed: &[u8]) -> Vec<Packet> {
                     _ => {
                         let begin = time - 1;
                         let open = vec![OpenRegion { region, begin }; next() as usize % 4];
-                        Told::Open(time, open, RegionLosses::default())
+                        Told::Open(time, open)
                     }
                 };
                 write_region(&mut encoder, &record, &mut payload);
@@ -168,13 +168,9 @@ fn write_region(encoder: &mut Encoder, record: &Told, out: &mut Vec<u8>) {
             (Decoded::Enter { time, region }, &[][..])
         }
         Told::Leave(time) => (Decoded::Leave { time: *time }, &[][..]),
-        Told::Open(time, open, losses) => {
-            let (time, count, losses) = (*time, open.len(), *losses);
-            let decoded = Decoded::Open {
-                time,
-                count,
-                losses,
-            };
+        Told::Open(time, open) => {
+            let (time, count) = (*time, open.len());
+            let decoded = Decoded::Open { time, count };
             (decoded, open.as_slice())
         }
         _ => return,

@@ -13,12 +13,13 @@ use crate::time_point::{LATENCY_NS, Now, TimePoint};
 use invivo_mpi_link::clock::{self, NodeClock};
 use invivo_proto::control::analyses::Analysis;
 use invivo_proto::control::local::ToSupervisor;
+use invivo_proto::control::regions::Unrecorded;
 use invivo_proto::control::results::Coverage;
 use invivo_proto::control::tree::Ended;
 use invivo_proto::ids::{Rank, WorldRank};
 use invivo_proto::packet::Header;
 use invivo_proto::rank_set::RankSet;
-use invivo_proto::shm::recording;
+use invivo_proto::shm::{recording, region_loss};
 use invivo_tbon::job_time::JobClock;
 use invivo_tbon::layout::Layout;
 use std::os::fd::OwnedFd;
@@ -197,6 +198,20 @@ impl LocalRanks {
             control.without_sites.store(sites, Ordering::Relaxed);
             control.without_regions.store(regions, Ordering::Relaxed);
         }
+    }
+
+    /// What ranks have not recorded of their regions, as they count it.
+    pub fn unrecorded_regions(&self) -> Unrecorded {
+        let mut all = Unrecorded::default();
+        for memory in self.ranks.iter().filter_map(LocalRank::memory) {
+            for status in memory.locations() {
+                let of = |why: usize| status.region_losses[why].load(Ordering::Relaxed);
+                all.dropped = all.dropped.saturating_add(of(region_loss::DROPPED));
+                all.repaired = all.repaired.saturating_add(of(region_loss::REPAIRED));
+                all.too_deep = all.too_deep.saturating_add(of(region_loss::TOO_DEEP));
+            }
+        }
+        all
     }
 
     /// A rank's supervisor hung up: the rank counts as killed.

@@ -49,7 +49,9 @@ impl Queries {
                 return self.code.begin(now, wave, found, local);
             }
             Query::Regions { rows_max } => {
-                let found = Found::Regions(local.feed.analyses.regions(rows_max));
+                let mut found = local.feed.analyses.regions(rows_max);
+                found.table.unrecorded = local.unrecorded_regions();
+                let found = Found::Regions(found);
                 return self.code.begin(now, wave, found, local);
             }
             Query::Profile { chosen } => {

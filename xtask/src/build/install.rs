@@ -39,7 +39,11 @@ pub fn without_mpi(built: &Path) -> Result<PathBuf> {
 /// What programs are marked with, for each language.
 pub fn marks(tree: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    for name in ["invivo_regions.h", "invivo_regions.f90", "invivo_regions.py"] {
+    for name in [
+        "invivo_regions.h",
+        "invivo_regions.f90",
+        "invivo_regions.py",
+    ] {
         let from = root().join("regions").join(name);
         files.push(install(&from, &tree.join("include").join(name))?);
     }
