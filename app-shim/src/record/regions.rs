@@ -12,7 +12,7 @@ use super::back_pressure::next_packet_outside;
 use super::location::{Here, Location, add};
 use super::packet_pool;
 use crate::clock::ticks;
-use crate::limits::SAMPLED_REGIONS;
+use crate::limits::{INLINED_RECURSION_MAX, SAMPLED_REGIONS};
 use core::sync::atomic::{Ordering, compiler_fence};
 use invivo_proto::ids::RegionId;
 use invivo_proto::record::{OPEN_BYTES_MAX, OPEN_MAX, OpenRegion};
@@ -106,7 +106,13 @@ impl Location {
     #[inline(always)]
     pub fn enter_region(&mut self, region: RegionId, frame: usize) {
         let now = self.region_time();
-        self.end_left(frame, now);
+        let was_left = self.end_left(frame, now);
+        let is_same = |innermost: &Open| {
+            innermost.frame == frame && innermost.region == region && frame != MARKED
+        };
+        if self.regions.innermost().is_some_and(is_same) {
+            self.end_repeated(was_left, is_same, now);
+        }
         if self.regions.depth >= OPEN_MAX {
             self.regions.deeper += 1;
             self.count_lost(region_loss::TOO_DEEP, 1);
@@ -172,12 +178,36 @@ impl Location {
         self.end_innermost(now);
     }
 
-    /// Ends the regions that were left without a word, where something happens in this frame.
+    /// Ends the regions that were left without a word, where something happens in this frame; says
+    /// whether there were any.
     #[inline(always)]
-    fn end_left(&mut self, frame: usize, now: u64) {
+    fn end_left(&mut self, frame: usize, now: u64) -> bool {
         let is_left = |innermost: &Open| frame > innermost.frame && frame != MARKED;
-        if self.regions.innermost().is_some_and(is_left) {
+        let any = self.regions.innermost().is_some_and(is_left);
+        if any {
             self.end_left_slowly(frame, now);
+        }
+        any
+    }
+
+    /// A function is entered once more in the frame of the innermost region, which is its own: it
+    /// was left by a jump and is called again. Or it is a call of itself that the compiler has
+    /// inlined, which goes a few calls deep, and leaves none within without a word.
+    #[cold]
+    #[inline(never)]
+    fn end_repeated(&mut self, was_left: bool, is_same: impl Fn(&Open) -> bool, now: u64) {
+        let open = self.regions.open.get(..self.regions.depth);
+        let repeated = open.map_or(0, |open| {
+            open.iter().rev().take_while(|open| is_same(open)).count()
+        });
+        let left = match was_left {
+            true => 1,
+            false if repeated > INLINED_RECURSION_MAX => repeated,
+            false => 0,
+        };
+        for _ in 0..left {
+            self.count_lost(region_loss::REPAIRED, 1);
+            self.end_innermost(now);
         }
     }
 
