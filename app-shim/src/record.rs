@@ -7,6 +7,7 @@ mod gate;
 pub mod left_call;
 pub mod location;
 pub mod open_packet;
+pub mod open_regions;
 pub mod overflow;
 pub mod packet_pool;
 mod parked;

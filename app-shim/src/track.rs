@@ -1,4 +1,5 @@
-//! What lives longer than a call: communicators, groups, requests, sizes of datatypes, call sites, regions.
+//! What lives longer than a call: communicators, groups, requests, sizes of datatypes, call sites,
+//! regions.
 
 pub mod communicator_ids;
 pub mod communicators;

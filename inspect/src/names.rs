@@ -198,7 +198,7 @@ impl Table {
     fn symbol(&self, at: u64) -> Option<String> {
         let symbol = self.loader.find_symbol_info(at)?;
         let end = self.ends.get(&symbol.address())?;
-        (at < *end).then(|| addr2line::demangle_auto(symbol.name().into(), None).into_owned())
+        (at < *end).then(|| readable(symbol.name()))
     }
 
     /// The functions at an address, by the debug information.
@@ -206,12 +206,21 @@ impl Table {
         let mut frames = self.loader.find_frames(at).ok()?;
         let mut all = Vec::new();
         while let Ok(Some(frame)) = frames.next() {
-            let function = frame.function.as_ref()?.demangle().ok()?.into_owned();
+            let function = readable(&frame.function.as_ref()?.raw_name().ok()?);
             let line = frame.location.and_then(location).unwrap_or_default();
             all.push(Named { function, line });
         }
         Some(all)
     }
+}
+
+/// A name as it stands in the source: compilers of C++ and Rust write more into it.
+fn readable(name: &str) -> String {
+    // No other names: a function `f` of C would be taken for the type `float`.
+    if name.starts_with("_Z") || name.starts_with("_R") {
+        return addr2line::demangle_auto(name.into(), None).into_owned();
+    }
+    name.to_owned()
 }
 
 /// Makes the name of a wrapper's body in the shim (`invivo_shim::wrappers::..::MPI_Send`) that of
@@ -241,6 +250,19 @@ fn shorten(text: &mut String, bytes_max: usize) {
 mod tests {
     use super::*;
     use std::time::Instant;
+
+    #[test]
+    fn names_are_those_of_the_source() {
+        for (name, expected) in [
+            ("f", "f"),
+            ("i", "i"),
+            ("MPI_Send", "MPI_Send"),
+            ("__work_MOD_outer", "__work_MOD_outer"),
+            ("_ZN4work5outerEv", "work::outer()"),
+        ] {
+            assert_eq!(readable(name), expected);
+        }
+    }
 
     #[test]
     fn wrappers_have_the_names_of_their_functions() {

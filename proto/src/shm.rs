@@ -139,8 +139,8 @@ pub mod back_pressure {
 pub mod region_loss {
     /// It was entered or left while no packet was free.
     pub const DROPPED: usize = 0;
-    /// It was left by a jump, or never by itself, and ends where that was seen; or it was to be left
-    /// without having been entered.
+    /// It was left by a jump, or never by itself, and ends where that was seen; or it was to be
+    /// left without having been entered.
     pub const REPAIRED: usize = 1;
     /// It lies more than [`crate::record::OPEN_MAX`] deep.
     pub const TOO_DEEP: usize = 2;

@@ -61,6 +61,8 @@ def test_samples_are_those_of_the_command(observed, job):
     goes_on(observed)
     until("samples", lambda: job.profile().samples > 100)
     job.sampling(0)
+    # Names are looked up behind the answers.
+    until("all names", lambda: job.profile().samples_unnamed == 0)
     told = observed.cli("profile", "--inside")[0]
     reply = job.profile().to_dict()
     assert reply["nodes"] == told["nodes"] and reply["samples"] == told["samples"]

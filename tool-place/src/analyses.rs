@@ -1,6 +1,7 @@
 //! The analyses of one place: each that is on gets every call of every rank, and queries read
 //! their results.
 
+mod answers;
 mod collectives;
 mod regions;
 
@@ -13,13 +14,11 @@ use invivo_analysis::groups::{self, Groups};
 use invivo_analysis::matrix::MatrixLeaf;
 use invivo_analysis::pauses::Pauses;
 use invivo_analysis::regions::Regions;
-use invivo_analysis::sites::{Found, Sites};
+use invivo_analysis::sites::Sites;
 use invivo_analysis::switches::{Share, Switches};
 use invivo_mpi_link::clock::NodeClock;
 use invivo_proto::control::analyses::{AnalysesStatus, Analysis};
 use invivo_proto::control::peer::Clipping;
-use invivo_proto::control::results::{FunctionTable, Matrix, Messages};
-use invivo_proto::control::wait_states::WaitStates;
 use invivo_proto::definition::{Definition, DefinitionError};
 use invivo_proto::ids::{CommId, CommLocal, LocationId, Rank, WorldRank};
 use invivo_proto::mpi::is_initialisation;
@@ -317,31 +316,6 @@ impl Analyses {
             over_time, pauses, ..
         } = &mut self.ranks[index];
         over_time.turn(call, bytes, pauses, &JobTime { anchor, clock });
-    }
-
-    /// The function table so far, with at most so many rows by rank.
-    pub fn functions(&self, rank_rows_max: u32) -> FunctionTable {
-        self.functions.to_partial(rank_rows_max)
-    }
-
-    /// The table of call sites so far, without names, with at most so many rows.
-    pub fn sites(&self, rows_max: u32) -> Found {
-        self.sites.find(rows_max)
-    }
-
-    /// The communication matrix so far, in at most so many rows and columns.
-    pub fn matrix(&self, side_max: u32) -> Matrix {
-        self.matrix.to_partial(self.job_ranks, side_max)
-    }
-
-    /// Messages so far.
-    pub fn messages(&self) -> Messages {
-        self.traffic.partial()
-    }
-
-    /// Who waited for whom so far, with so many rows by rank at most.
-    pub fn wait_states(&self, ranks_max: u32) -> WaitStates {
-        self.traffic.wait_states(ranks_max)
     }
 }
 

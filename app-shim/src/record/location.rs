@@ -4,7 +4,7 @@
 //! never freed: when the thread has ended, it waits for another one (`parked.rs`).
 
 use super::open_packet::OpenPacket;
-use super::regions::Regions;
+use super::open_regions::Regions;
 use super::scratch::Scratch;
 use super::stack_bounds::StackBounds;
 use crate::clock::ticks;

@@ -1,15 +1,15 @@
-//! Which of the program's regions a thread is in, and the records of its entering and leaving them.
+//! Follows a thread into the program's regions and out of them, and records it.
 //!
 //! Followed also while nothing is recorded, so that whoever switches recording on knows where each
-//! thread is. A region that is left by a jump (`longjmp`, an exception, the end of the thread) never
-//! says so: it has ended as soon as a function is entered or left whose frame lies above that of
-//! its own.
+//! thread is. A region that is left by a jump (`longjmp`, the end of the thread) never says so: it
+//! has ended as soon as a function is entered or left whose frame lies above that of its own.
 //!
 //! None of this calls MPI: a hook may be anywhere in the program. And none is in the way of a
 //! signal handler that has regions of its own: it finds us busy, and its regions are left out.
 
 use super::back_pressure::next_packet_outside;
 use super::location::{Here, Location, add};
+use super::open_regions::{MARKED, Open};
 use super::packet_pool;
 use crate::clock::ticks;
 use crate::limits::{INLINED_RECURSION_MAX, SAMPLED_REGIONS};
@@ -17,60 +17,6 @@ use core::sync::atomic::{Ordering, compiler_fence};
 use invivo_proto::ids::RegionId;
 use invivo_proto::record::{OPEN_BYTES_MAX, OPEN_MAX, OpenRegion};
 use invivo_proto::shm::{recording, region_loss};
-
-/// In the place of a frame: of a marked region, which may be ended anywhere.
-pub const MARKED: usize = usize::MAX;
-
-/// The regions that a thread is in.
-pub struct Regions {
-    /// How many of `open` are.
-    depth: usize,
-    /// Open regions that lie deeper.
-    deeper: u64,
-    /// The place knows from the present packet which are open.
-    pub is_told: bool,
-    is_busy: bool,
-    /// To the next event that is timed for what the shim itself costs.
-    until_sample: u32,
-    open: [Open; OPEN_MAX],
-}
-
-#[derive(Clone, Copy)]
-struct Open {
-    /// 0 of one that was entered while nothing was recorded.
-    begin: u64,
-    /// The address on the stack at which its function called us.
-    frame: usize,
-    region: RegionId,
-}
-
-impl Regions {
-    pub const fn new() -> Regions {
-        Regions {
-            depth: 0,
-            deeper: 0,
-            is_told: false,
-            is_busy: false,
-            until_sample: SAMPLED_REGIONS,
-            open: [Open {
-                begin: 0,
-                frame: 0,
-                region: RegionId(0),
-            }; OPEN_MAX],
-        }
-    }
-
-    /// Another thread has the location: it is in none.
-    pub fn leave_all(&mut self) {
-        self.depth = 0;
-        self.deeper = 0;
-        self.is_told = false;
-    }
-
-    fn innermost(&self) -> Option<&Open> {
-        self.open.get(self.depth.checked_sub(1)?)
-    }
-}
 
 /// Lets `what` change the regions of a thread, unless it is in MPI (what a callback does is part of
 /// the call), or a signal has interrupted us here.

@@ -2,7 +2,8 @@
 //! (`-finstrument-functions`), and those of its own marks (`invivo_regions.h`).
 
 use crate::process;
-use crate::record::regions::{MARKED, change};
+use crate::record::open_regions::MARKED;
+use crate::record::regions::change;
 use crate::record::thread_location::known;
 use crate::resolve::{modules, symbols::NextFunction};
 use crate::track::regions::{of_function, of_name};

@@ -10,8 +10,7 @@ use invivo_proto::control;
 use invivo_proto::definition::Definition;
 use invivo_proto::packet::{HEADER_BYTES, Header, PAYLOAD_BYTES, VERSION};
 use invivo_proto::record::{
-    Call, Decoded, Decoder, Encoder, MAX_CALL_BYTES, MAX_PART_BYTES, OPEN_BYTES_MAX, OpenRegion,
-    Part,
+    Call, Decoded, Decoder, Encoder, MAX_PART_BYTES, OPEN_BYTES_MAX, OpenRegion, Part,
 };
 use invivo_proto::shm::{self, Region};
 

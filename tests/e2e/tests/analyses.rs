@@ -124,7 +124,7 @@ fn switched(family: Family, fan_in: &'static str) {
     let why = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(
         !refused.status.success()
-            && why.contains("functions, matrix, messages, heatmap, sites, waitstates"),
+            && why.contains("functions, matrix, messages, heatmap, sites, waitstates, regions"),
         "{why}"
     );
 

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 const RANKS: u32 = 4;
 /// All that the page asks for.
-const ALL: &str = "functions,matrix,messages,heatmap,sites,waitstates";
+const ALL: &str = "functions,matrix,messages,heatmap,sites,waitstates,regions";
 /// A browser takes its time where two cores have four ranks.
 const LIMIT: Duration = Duration::from_secs(400);
 const MELT: &str = "/usr/share/lammps/examples/melt/in.melt";

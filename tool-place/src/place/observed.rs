@@ -71,8 +71,8 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// Of a job, without any location yet. All analyses are on but the one of call sites: buffers
-    /// keep none.
+    /// Of a job, without any location yet. All analyses are on but those of call sites and
+    /// regions: buffers keep none.
     ///
     /// # Errors
     /// When there is no such job.
@@ -95,8 +95,10 @@ impl Observed {
         );
         let keeping = Keeping::new(job.strategy, &node);
         let mut local = LocalRanks::new(layout, layout.place(0), None, node);
-        local.feed.analyses.switches =
-            Switches::new(AnalysisSet::ALL.switched(AnalysisSet::of(Analysis::Sites), false));
+        let of_jobs = [Analysis::Sites, Analysis::Regions].map(AnalysisSet::of);
+        let on = |all: AnalysisSet, off| all.switched(off, false);
+        let on = of_jobs.into_iter().fold(AnalysisSet::ALL, on);
+        local.feed.analyses.switches = Switches::new(on);
         local.seen_since(job.from_ns);
         local.feed.analyses.time_since(job.from_ns);
         local.feed.analyses.set_time(now, &clock);

@@ -1,0 +1,63 @@
+//! Which of the program's regions a thread is in.
+
+use crate::limits::SAMPLED_REGIONS;
+use invivo_proto::ids::RegionId;
+use invivo_proto::record::OPEN_MAX;
+
+/// In the place of a frame: of a marked region, which may be ended anywhere.
+pub const MARKED: usize = usize::MAX;
+
+/// The regions that a thread is in.
+pub struct Regions {
+    /// How many of `open` are.
+    pub depth: usize,
+    /// Open regions that lie deeper.
+    pub deeper: u64,
+    /// The place knows from the present packet which are open.
+    pub is_told: bool,
+    /// It is being changed: what a signal handler does meanwhile is left out.
+    pub is_busy: bool,
+    /// To the next event that is timed for what the shim itself costs.
+    pub until_sample: u32,
+    pub open: [Open; OPEN_MAX],
+}
+
+/// One of them.
+#[derive(Clone, Copy)]
+pub struct Open {
+    /// 0 of one that was entered while nothing was recorded.
+    pub begin: u64,
+    /// The address on the stack at which its function called us.
+    pub frame: usize,
+    pub region: RegionId,
+}
+
+impl Regions {
+    pub const fn new() -> Regions {
+        Regions {
+            depth: 0,
+            deeper: 0,
+            is_told: false,
+            is_busy: false,
+            until_sample: SAMPLED_REGIONS,
+            open: [Open {
+                begin: 0,
+                frame: 0,
+                region: RegionId(0),
+            }; OPEN_MAX],
+        }
+    }
+
+    /// Another thread has the location: it is in none.
+    pub fn leave_all(&mut self) {
+        self.depth = 0;
+        self.deeper = 0;
+        self.is_told = false;
+    }
+
+    /// The one that was entered last.
+    #[inline(always)]
+    pub fn innermost(&self) -> Option<&Open> {
+        self.open.get(self.depth.checked_sub(1)?)
+    }
+}
