@@ -8,6 +8,7 @@ mod call_graph;
 mod campaigns;
 mod client;
 mod demo;
+mod failed_tests;
 mod functions;
 mod fuzz;
 mod generate;

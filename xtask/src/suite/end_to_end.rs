@@ -3,6 +3,7 @@
 
 use super::ended::Ended;
 use super::parts::{Part, Parts};
+use crate::failed_tests::check_tests;
 use crate::release;
 use crate::run::{allow_root, bounded, cargo, check, dist, dist_hooks, output, python, root};
 use anyhow::{Context, Result, bail};
@@ -26,7 +27,7 @@ pub fn usual() -> Result<Ended> {
         .args(["test", "--tests", "--no-fail-fast", "-p", PACKAGE])
         // One after the other: each job has more processes than there are cores.
         .args(["--", "--test-threads=1"]);
-    check(environment(&mut test)).map(|()| Ended::Passed)
+    check_tests(environment(&mut test)).map(|()| Ended::Passed)
 }
 
 /// Each file's usual tests, then each long test.
