@@ -19,6 +19,8 @@ pub struct Regions {
     pub is_busy: bool,
     /// To the next event that is timed for what the shim itself costs.
     pub until_sample: u32,
+    /// While no packet is free: events to the next look for one.
+    pub until_try: u32,
     pub open: [Open; OPEN_MAX],
 }
 
@@ -40,6 +42,7 @@ impl Regions {
             is_told: false,
             is_busy: false,
             until_sample: SAMPLED_REGIONS,
+            until_try: 0,
             open: [Open {
                 begin: 0,
                 frame: 0,

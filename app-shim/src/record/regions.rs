@@ -12,7 +12,7 @@ use super::location::{Here, Location, add};
 use super::open_regions::{MARKED, Open};
 use super::packet_pool;
 use crate::clock::ticks;
-use crate::limits::{INLINED_RECURSION_MAX, SAMPLED_REGIONS};
+use crate::limits::{INLINED_RECURSION_MAX, REGIONS_WITHOUT_TRY, SAMPLED_REGIONS};
 use core::sync::atomic::{Ordering, compiler_fence};
 use invivo_proto::ids::RegionId;
 use invivo_proto::record::{OPEN_BYTES_MAX, OPEN_MAX, OpenRegion};
@@ -222,8 +222,10 @@ impl Location {
     #[inline(never)]
     fn tell_open(&mut self, now: u64) -> bool {
         let has_room = self.packet.has_room(OPEN_BYTES_MAX)
-            || keeping_errno(|| next_packet_outside(self, now));
+            || (self.regions.until_try == 0 && keeping_errno(|| next_packet_outside(self, now)));
         if !has_room {
+            let until_try = self.regions.until_try.checked_sub(1);
+            self.regions.until_try = until_try.unwrap_or(REGIONS_WITHOUT_TRY);
             self.regions.is_told = false;
             self.count_lost(region_loss::DROPPED, 1);
             return false;
