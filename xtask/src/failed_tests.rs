@@ -64,10 +64,22 @@ mod tests {
     #[test]
     fn each_failed_test_is_told_with_its_reason() {
         let mut failed = Failed::default();
-        let said = "test a ... ok\n\n---- b stdout ----\nmuch\n\nthread 'b' (7) panicked at b.rs:3:5:\n\
-                    2 instead of 3\nstack backtrace:\n   0: start\n\n\n---- c stdout ----\n\
-                    thread 'c' panicked at c.rs:1:1:\nno answer\n\nfailures:\n    b\n    c\n";
-        said.lines().for_each(|line| failed.read(line));
+        let said = [
+            "test a ... ok",
+            "---- b stdout ----",
+            "much",
+            "thread 'b' (7) panicked at b.rs:3:5:",
+            "2 instead of 3",
+            "stack backtrace:",
+            "   0: start",
+            "---- c stdout ----",
+            "thread 'c' panicked at c.rs:1:1:",
+            "no answer",
+            "",
+            "failures:",
+            "    b",
+        ];
+        said.iter().for_each(|line| failed.read(line));
         assert_eq!(
             failed.text,
             "\n  b\n    thread 'b' (7) panicked at b.rs:3:5:\n    2 instead of 3\n  c\n    \

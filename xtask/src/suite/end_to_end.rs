@@ -5,7 +5,7 @@ use super::ended::Ended;
 use super::parts::{Part, Parts};
 use crate::failed_tests::check_tests;
 use crate::release;
-use crate::run::{allow_root, bounded, cargo, check, dist, dist_hooks, output, python, root};
+use crate::run::{allow_root, bounded, cargo, dist, dist_hooks, output, python, root};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::fs::File;
