@@ -115,17 +115,11 @@ fn expected(logs: &[CallLog]) -> Expected {
     sum
 }
 
-/// Within a hundredth, or as much as `calls` readings of the clock.
-fn near(what: &str, told: u64, expected: u64, calls: u64) {
-    within(expected / 100, what, told, expected, calls);
-}
-
-fn within(part: u64, what: &str, told: u64, expected: u64, calls: u64) {
+/// Nothing within a part of it, and as much as `calls` readings of the clock; else what differs.
+fn differs(part: u64, what: &str, told: u64, expected: u64, calls: u64) -> Option<String> {
     let tolerance = part + calls * READING_NS;
-    assert!(
-        told.abs_diff(expected) <= tolerance,
-        "{what}: {told} ns instead of {expected}, {calls} calls"
-    );
+    (told.abs_diff(expected) > tolerance)
+        .then(|| format!("{what}: {told} ns instead of {expected}, {calls} calls"))
 }
 
 fn rows<'a>(of: &'a Value, name: &str) -> &'a [Value] {
@@ -174,8 +168,21 @@ fn answer(family: Family, kind: &str, ranks: u32, fan_in: &'static str) -> (Valu
     (answer, expected(&logs))
 }
 
+/// A rank that loses its processor between the program's look at the clock and the shim's makes a
+/// sum differ, in one run of hundreds; what is wrong differs in the next one as well.
 fn known(family: Family, ranks: u32, fan_in: &'static str) {
+    let first = differences(family, ranks, fan_in);
+    if !first.is_empty() {
+        println!("once more, because of {first:?}");
+        let second = differences(family, ranks, fan_in);
+        assert!(second.is_empty(), "{first:?}, and then {second:?}");
+    }
+}
+
+/// In what the answer differs from what the program has written down.
+fn differences(family: Family, ranks: u32, fan_in: &'static str) -> Vec<String> {
     let (answer, expected) = answer(family, "late", ranks, fan_in);
+    let mut differences = Vec::new();
     let untimed = number(&answer, "/calls/untimed");
     assert!(
         untimed <= u64::from(ranks),
@@ -186,12 +193,9 @@ fn known(family: Family, ranks: u32, fan_in: &'static str) {
         let is_it = |row: &&Value| row["wait_state"] == *state && row["function"] == *function;
         let told = rows(&answer, "rows").iter().find(is_it);
         let told = told.map_or(0, |row| number(row, "/time_ns"));
-        near(
-            &format!("{state} in {function}"),
-            told,
-            ns,
-            3 * rounds * u64::from(ranks),
-        );
+        let calls = 3 * rounds * u64::from(ranks);
+        let what = format!("{state} in {function}");
+        differences.extend(differs(ns / 100, &what, told, ns, calls));
     }
     for what in ["waited", "caused"] {
         let of = match what {
@@ -221,7 +225,8 @@ fn known(family: Family, ranks: u32, fan_in: &'static str) {
             // may lose its processor between the program's look at the clock and the shim's.
             let part = if what == "caused" { ns / 20 } else { ns / 100 };
             let calls = 10 * rounds * u64::from(ranks);
-            within(part, &format!("rank {rank} {what}"), told, ns, calls);
+            let what = format!("rank {rank} {what}");
+            differences.extend(differs(part, &what, told, ns, calls));
         }
         let most = of
             .iter()
@@ -235,6 +240,7 @@ fn known(family: Family, ranks: u32, fan_in: &'static str) {
     }
     assert_eq!(rows(&answer, "communicators").len(), 3, "{answer}");
     assert_eq!(number(&answer, "/unblamed_ns"), 0);
+    differences
 }
 
 #[test]
