@@ -109,8 +109,13 @@ fn function(of: &CodeFunction, address: impl Fn() -> String) -> Option<String> {
     }
 }
 
-/// The beginning of a name, and dots where there is more of it.
+/// A name; of one that is long the parameters are left out, and of what is still long all but the
+/// beginning.
 pub(crate) fn short(name: &str) -> String {
+    let name = match name.chars().count() > NAME_CHARS_MAX {
+        true => without_parameters(name),
+        false => name,
+    };
     let mut short: String = name.chars().take(NAME_CHARS_MAX).collect();
     if short.len() < name.len() {
         short.push_str("...");
@@ -118,8 +123,52 @@ pub(crate) fn short(name: &str) -> String {
     short
 }
 
+/// The name of a C++ function without its parameters, the last parentheses.
+fn without_parameters(name: &str) -> &str {
+    let Some(end) = name.rfind(')') else {
+        return name;
+    };
+    let mut open = 0;
+    for (at, character) in name[..=end].char_indices().rev() {
+        match character {
+            ')' => open += 1,
+            '(' => open -= 1,
+            _ => {}
+        }
+        if open == 0 {
+            return &name[..at];
+        }
+    }
+    name
+}
+
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn long_names_lose_their_parameters_first() {
+        for (name, expected) in [
+            ("f(int)", "f(int)"),
+            (
+                "ComputeSYMGS_ref(SparseMatrix_STRUCT const&, Vector_STRUCT const&)",
+                "ComputeSYMGS_ref",
+            ),
+            (
+                "solver::Step<int>::operator()(std::vector<double> const&, int) const",
+                "solver::Step<int>::operator()",
+            ),
+            (
+                "a_function_of_fortran_with_a_name_that_is_very_long_indeed",
+                "a_function_of_fortran_with_a_name_that_is_very_l...",
+            ),
+            (
+                "a long name that has a parenthesis without its fellow)",
+                "a long name that has a parenthesis without its f...",
+            ),
+        ] {
+            assert_eq!(super::short(name), expected);
+        }
+    }
+
     use super::*;
 
     fn row(functions: &[(&str, &str)]) -> CallSiteRow {

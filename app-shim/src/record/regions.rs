@@ -82,22 +82,33 @@ impl Location {
         }
     }
 
-    /// Leaves a region, of a function whose frame is this.
+    /// Leaves a region, of a function whose frame is this, or that of its caller: compilers make a
+    /// jump of a call at the end of a function.
     #[inline(always)]
     pub fn leave_region(&mut self, region: RegionId, frame: usize) {
         let now = self.region_time();
-        self.end_left(frame, now);
-        if self.regions.deeper != 0 {
+        if self.regions.deeper != 0 && self.is_deeper(frame) {
             self.regions.deeper -= 1;
-        } else if self
-            .regions
-            .innermost()
-            .is_some_and(|innermost| innermost.region == region)
-        {
+            return;
+        }
+        let is_it = |innermost: &Open| innermost.region == region;
+        if self.regions.innermost().is_some_and(is_it) {
             self.end_innermost(now);
         } else {
-            self.end_further_out(now, |open| open.region == region);
+            self.end_further_out(now, is_it);
         }
+    }
+
+    /// Whether a frame lies deeper than the regions that are noted one by one.
+    #[cold]
+    #[inline(never)]
+    fn is_deeper(&mut self, frame: usize) -> bool {
+        let innermost = self.regions.innermost();
+        let is_so = frame == MARKED || innermost.is_none_or(|innermost| frame <= innermost.frame);
+        if !is_so {
+            self.regions.deeper = 0;
+        }
+        is_so
     }
 
     /// Leaves the marked region that was entered last.
