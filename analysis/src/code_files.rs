@@ -29,6 +29,8 @@ impl CodeFiles {
             path,
         } = *definition
             && (1..=MODULES_MAX).contains(&number)
+            // Ranks define each number once.
+            && !self.by_rank.contains_key(&(rank, number))
         {
             let file = self.number(build_id, path);
             self.by_rank.insert((rank, number), file);

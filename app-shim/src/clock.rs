@@ -55,12 +55,19 @@ pub fn monotonic_ns() -> u64 {
     ns
 }
 
-/// Sleeps for so many microseconds, or until a signal comes.
+/// Sleeps for so many microseconds, or until a signal comes. No point of cancellation, which the
+/// function of the C library is.
 pub fn sleep_us(us: u64) {
     let time = libc::timespec {
         tv_sec: (us / 1_000_000) as i64,
         tv_nsec: (us % 1_000_000 * 1000) as i64,
     };
     // SAFETY: `time` is valid; no remainder is asked for.
-    unsafe { libc::nanosleep(&time, core::ptr::null_mut()) };
+    unsafe {
+        libc::syscall(
+            libc::SYS_nanosleep,
+            &raw const time,
+            core::ptr::null_mut::<libc::timespec>(),
+        )
+    };
 }

@@ -34,6 +34,7 @@ compile_error!("choose a family: --features family-ompi, family-mpich or family-
 
 mod clock;
 mod doorbell;
+mod errno;
 mod family;
 mod lifecycle;
 mod limits;

@@ -46,6 +46,8 @@ pub const REGION_SLOT_BITS: u32 = 14;
 /// One entering or leaving of a region in this many is also timed for what the shim itself costs:
 /// they are cheaper than calls, and more.
 pub const SAMPLED_REGIONS: u32 = 1024;
+/// Of the packets one part in so many is for calls alone: 4 of 16.
+pub const PACKETS_FOR_CALLS_PART: usize = 4;
 /// While no packet is free, so many begins and ends of regions pass before the next is looked for:
 /// a look takes longer than they do.
 pub const REGIONS_WITHOUT_TRY: u32 = 64;

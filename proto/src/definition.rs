@@ -334,12 +334,24 @@ impl<'a> Definition<'a> {
                     offset,
                 }
             }
-            REGION => Definition::Region {
-                region: RegionId(number(bytes, &mut at)?),
-                module: number(bytes, &mut at)?,
-                offset: number(bytes, &mut at)?,
-                name: &bytes[at..],
-            },
+            REGION => {
+                let region = RegionId(number(bytes, &mut at)?);
+                let module = number(bytes, &mut at)?;
+                let offset = number(bytes, &mut at)?;
+                let name = &bytes[at..];
+                if name.len() > REGION_NAME_BYTES_MAX {
+                    return Err(DefinitionError {
+                        offset: at,
+                        why: "name longer than that of a region may be",
+                    });
+                }
+                Definition::Region {
+                    region,
+                    module,
+                    offset,
+                    name,
+                }
+            }
             _ => {
                 return Err(DefinitionError {
                     offset: 0,

@@ -244,12 +244,19 @@ impl Both<'_> {
 
 impl Sink for Both<'_> {
     fn epoch(&mut self, epoch: u32) {
+        // Meanwhile nobody said what was entered and left.
+        if self.cut_off.epoch != epoch {
+            self.analyses.lose_regions();
+        }
         self.cut_off.epoch = epoch;
     }
 
     fn occupant(&mut self, occupant: u32) {
+        // It is said again in each packet.
+        if self.store.occupant() != occupant {
+            self.analyses.lose_regions();
+        }
         self.store.begin_occupant(occupant);
-        self.analyses.lose_regions();
     }
 
     fn lost(&mut self) {

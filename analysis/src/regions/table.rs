@@ -26,6 +26,8 @@ impl Regions {
         let mut found = Found::default();
         found.table.rows_max = rows_max.min(ROWS_MAX);
         for of_rank in &self.ranks {
+            // Several numbers may be of one region: of a library that was loaded again.
+            let mut rows: BTreeMap<Region, Row> = BTreeMap::new();
             for (number, row) in of_rank.rows_now().into_iter().enumerate() {
                 if row.is_empty() {
                     continue;
@@ -36,6 +38,9 @@ impl Regions {
                     let here = || (module.clone(), of_rank.rank);
                     found.code.entry(region.clone()).or_insert_with(here);
                 }
+                rows.entry(region).or_default().add(row);
+            }
+            for (region, row) in rows {
                 add_row(&mut found.table.rows, region, row.stats(of_rank.rank));
             }
         }
@@ -81,6 +86,12 @@ impl OfRank {
 }
 
 impl Row {
+    fn add(&mut self, more: Row) {
+        self.visits = self.visits.saturating_add(more.visits);
+        self.all.add(more.all);
+        self.own.add(more.own);
+    }
+
     fn stats(&self, rank: Rank) -> RegionStats {
         let Spent { ns, mpi_ns } = self.all;
         RegionStats {

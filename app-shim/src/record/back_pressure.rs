@@ -26,25 +26,9 @@ pub fn next_packet(location: &mut Location, base_time: u64) -> bool {
         return false;
     }
     packet_pool::close(location);
-    open_next(location, base_time, poll::poll_for_packet)
-}
-
-/// The same for a thread that is not in MPI: nothing is sent, and the packet is left to the place.
-#[cold]
-#[inline(never)]
-pub fn next_packet_outside(location: &mut Location, base_time: u64) -> bool {
-    if location.is_overflow {
-        return false;
-    }
-    packet_pool::leave_behind(location);
-    open_next(location, base_time, |_| definitions::flush())
-}
-
-fn open_next(location: &mut Location, base_time: u64, poll: impl Fn(&Location)) -> bool {
     if packet_pool::open(location, base_time) {
         return true;
     }
-
     parked::leave_packets();
     let started = monotonic_ns();
     let left = match location.control.back_pressure.load(Ordering::Relaxed) {
@@ -68,7 +52,7 @@ fn open_next(location: &mut Location, base_time: u64, poll: impl Fn(&Location)) 
         // Each time: it may have gone to rest again.
         doorbell::ring();
         sleep_us(PACKET_POLL_US);
-        poll(location);
+        poll::poll_for_packet(location);
         opened = packet_pool::open(location, base_time);
         waited = monotonic_ns() - started;
     }
@@ -76,4 +60,32 @@ fn open_next(location: &mut Location, base_time: u64, poll: impl Fn(&Location)) 
         WAITED_NS.fetch_add(waited, Ordering::Relaxed);
     }
     opened
+}
+
+/// The same for a thread that is not in MPI, which regions need: nothing is sent, the packet is
+/// left to the place, and calls find some free ones. Only where nothing is to be dropped it waits,
+/// and not for long.
+#[cold]
+#[inline(never)]
+pub fn next_packet_outside(location: &mut Location, base_time: u64) -> bool {
+    if location.is_overflow {
+        return false;
+    }
+    let policy = location.control.back_pressure.load(Ordering::Relaxed);
+    let started = monotonic_ns();
+    loop {
+        if packet_pool::has_to_spare() {
+            packet_pool::leave_behind(location);
+            if packet_pool::open(location, base_time) {
+                return true;
+            }
+        }
+        doorbell::ring();
+        let waited = monotonic_ns() - started;
+        if policy != back_pressure::BLOCK || waited >= BACK_PRESSURE_WAIT_MAX_NS {
+            return false;
+        }
+        sleep_us(PACKET_POLL_US);
+        definitions::flush();
+    }
 }

@@ -1,8 +1,9 @@
 //! Which of the program's regions a thread is in.
 
+use super::open_packet::OpenPacket;
 use crate::limits::SAMPLED_REGIONS;
 use invivo_proto::ids::RegionId;
-use invivo_proto::record::OPEN_MAX;
+use invivo_proto::record::{Encoder, OPEN_MAX, OpenRegion};
 
 /// In the place of a frame: of a marked region, which may be ended anywhere.
 pub const MARKED: usize = usize::MAX;
@@ -15,8 +16,9 @@ pub struct Regions {
     pub deeper: u64,
     /// The place knows from the present packet which are open.
     pub is_told: bool,
-    /// It is being changed: what a signal handler does meanwhile is left out.
-    pub is_busy: bool,
+    /// Where on the stack it is being changed, else 0: what a signal handler does meanwhile is left
+    /// out.
+    pub busy_at: usize,
     /// To the next event that is timed for what the shim itself costs.
     pub until_sample: u32,
     /// While no packet is free: events to the next look for one.
@@ -31,6 +33,7 @@ pub struct Open {
     pub begin: u64,
     /// The address on the stack at which its function called us.
     pub frame: usize,
+    pub is_marked: bool,
     pub region: RegionId,
 }
 
@@ -40,12 +43,13 @@ impl Regions {
             depth: 0,
             deeper: 0,
             is_told: false,
-            is_busy: false,
+            busy_at: 0,
             until_sample: SAMPLED_REGIONS,
             until_try: 0,
             open: [Open {
                 begin: 0,
                 frame: 0,
+                is_marked: false,
                 region: RegionId(0),
             }; OPEN_MAX],
         }
@@ -55,7 +59,29 @@ impl Regions {
     pub fn leave_all(&mut self) {
         self.depth = 0;
         self.deeper = 0;
+        self.busy_at = 0;
         self.is_told = false;
+    }
+
+    /// Writes which are open into the open packet, which has room for [`OPEN_BYTES_MAX`].
+    ///
+    /// [`OPEN_BYTES_MAX`]: invivo_proto::record::OPEN_BYTES_MAX
+    pub fn tell(&mut self, encoder: &mut Encoder, packet: &mut OpenPacket, now: u64) {
+        let open = self.open.get_mut(..self.depth).unwrap_or_default();
+        let open = open.iter_mut().map(|open| {
+            // For us it begins here.
+            if open.begin == 0 {
+                open.begin = now;
+            }
+            OpenRegion {
+                region: open.region,
+                begin: open.begin,
+            }
+        });
+        // SAFETY: there is room for so many bytes.
+        let out = unsafe { encoder.open(packet.out(), now, open) };
+        packet.commit(out, 0);
+        self.is_told = true;
     }
 
     /// The one that was entered last.

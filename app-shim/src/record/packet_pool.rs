@@ -2,6 +2,7 @@
 
 use super::location::{Location, add};
 use super::send_queue::{leave_for_place, send};
+use crate::limits::PACKETS_FOR_CALLS_PART;
 use crate::{doorbell, process};
 use core::sync::atomic::{Ordering, fence};
 use invivo_proto::shm::owner;
@@ -48,7 +49,7 @@ pub fn open(location: &mut Location, base_time: u64) -> bool {
             .open_slot
             .store(index as u32 + 1, Ordering::Relaxed);
         name_occupant(location);
-        location.regions.is_told = false;
+        say_which_regions(location, base_time);
         slot.sequence.store(sequence + 1, Ordering::Release);
         return true;
     }
@@ -66,6 +67,35 @@ pub fn name_occupant(location: &mut Location) {
         };
         location.packet.commit(out, 0);
     }
+}
+
+/// Says in the packet that has just been opened which of the program's regions are open, so that
+/// its calls have theirs.
+fn say_which_regions(location: &mut Location, base_time: u64) {
+    location.regions.is_told = false;
+    let is_wanted = location.control.without_regions.load(Ordering::Relaxed) == 0;
+    if location.regions.depth != 0 && is_wanted {
+        let Location {
+            regions,
+            encoder,
+            packet,
+            ..
+        } = location;
+        regions.tell(encoder, packet, base_time);
+    }
+}
+
+/// Whether so many packets are free that regions may take one, too: MPI calls need some.
+pub fn has_to_spare() -> bool {
+    let Some(region) = process::region() else {
+        return false;
+    };
+    let is_free = |index: &usize| {
+        let slot = region.slot(*index);
+        slot.is_some_and(|slot| slot.owner.load(Ordering::Relaxed) == owner::FREE)
+    };
+    let packets = region.packets();
+    (0..packets).filter(is_free).count() > packets / PACKETS_FOR_CALLS_PART
 }
 
 /// Closes the open packet: sends it where this thread may call MPI, else leaves it for the place.

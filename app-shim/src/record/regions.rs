@@ -11,21 +11,24 @@ use super::back_pressure::next_packet_outside;
 use super::location::{Here, Location, add};
 use super::open_regions::{MARKED, Open};
 use super::packet_pool;
+use super::stack_bounds::{StackBounds, stack_pointer};
 use crate::clock::ticks;
+use crate::errno::keeping_errno;
 use crate::limits::{INLINED_RECURSION_MAX, REGIONS_WITHOUT_TRY, SAMPLED_REGIONS};
 use core::sync::atomic::{Ordering, compiler_fence};
 use invivo_proto::ids::RegionId;
-use invivo_proto::record::{OPEN_BYTES_MAX, OPEN_MAX, OpenRegion};
+use invivo_proto::record::{OPEN_BYTES_MAX, OPEN_MAX};
 use invivo_proto::shm::{recording, region_loss};
 
 /// Lets `what` change the regions of a thread, unless it is in MPI (what a callback does is part of
 /// the call), or a signal has interrupted us here.
 #[inline(always)]
 pub fn change(mut here: Here, what: impl FnOnce(&mut Location)) {
-    if here.open_at != 0 || here.regions.is_busy {
+    let now = stack_pointer();
+    if here.open_at != 0 || (here.regions.busy_at != 0 && !was_jumped_out_of(here, now)) {
         return;
     }
-    here.regions.is_busy = true;
+    here.regions.busy_at = now;
     compiler_fence(Ordering::SeqCst);
     here.regions.until_sample -= 1;
     if here.regions.until_sample == 0 {
@@ -34,7 +37,18 @@ pub fn change(mut here: Here, what: impl FnOnce(&mut Location)) {
         what(&mut here);
     }
     compiler_fence(Ordering::SeqCst);
-    here.regions.is_busy = false;
+    here.regions.busy_at = 0;
+}
+
+/// Whether a handler of the program has jumped out of us where we were busy: what calls us now lies
+/// further out on the thread's own stack. A handler that comes back lies further in, or elsewhere.
+#[cold]
+#[inline(never)]
+fn was_jumped_out_of(mut here: Here, now: usize) -> bool {
+    if !here.stack.is_known() {
+        here.stack = StackBounds::of_this_thread();
+    }
+    now >= here.regions.busy_at && here.stack.holds(now, 0)
 }
 
 /// The same, timed.
@@ -54,7 +68,7 @@ impl Location {
         let now = self.region_time();
         let was_left = self.end_left(frame, now);
         let is_same = |innermost: &Open| {
-            innermost.frame == frame && innermost.region == region && frame != MARKED
+            innermost.frame == frame && innermost.region == region && !innermost.is_marked
         };
         if self.regions.innermost().is_some_and(is_same) {
             self.end_repeated(was_left, is_same, now);
@@ -72,10 +86,13 @@ impl Location {
             self.packet.commit(out, 0);
         }
         let depth = self.regions.depth;
+        let around = self.regions.innermost().map_or(MARKED, |open| open.frame);
         if let Some(open) = self.regions.open.get_mut(depth) {
             *open = Open {
                 begin: now,
-                frame,
+                // Of a mark that of the function that it is in: it is left with it.
+                frame: frame.min(around),
+                is_marked: frame == MARKED,
                 region,
             };
             self.regions.depth = depth + 1;
@@ -114,7 +131,11 @@ impl Location {
     /// Leaves the marked region that was entered last.
     pub fn leave_marked(&mut self) {
         let now = self.region_time();
-        self.end_further_out(now, |open| open.frame == MARKED);
+        if self.regions.deeper != 0 {
+            self.regions.deeper -= 1;
+            return;
+        }
+        self.end_further_out(now, |open| open.is_marked);
     }
 
     /// Ends the innermost region that is meant, and what lies within; where none is, nothing.
@@ -241,35 +262,10 @@ impl Location {
             self.count_lost(region_loss::DROPPED, 1);
             return false;
         }
-        let depth = self.regions.depth;
-        let open = self.regions.open.get_mut(..depth).unwrap_or_default();
-        let open = open.iter_mut().map(|open| {
-            // For us it begins here.
-            if open.begin == 0 {
-                open.begin = now;
-            }
-            OpenRegion {
-                region: open.region,
-                begin: open.begin,
-            }
-        });
-        // SAFETY: there is room for so many bytes.
-        let out = unsafe { self.encoder.open(self.packet.out(), now, open) };
-        self.packet.commit(out, 0);
-        self.regions.is_told = true;
+        // Behind the opening of a packet it has been said.
+        if !self.regions.is_told {
+            self.regions.tell(&mut self.encoder, &mut self.packet, now);
+        }
         true
     }
-}
-
-/// Does something that may call the system, of which the program must see nothing: it may look at
-/// `errno` behind a function that we are called at the end of.
-fn keeping_errno<T>(what: impl FnOnce() -> T) -> T {
-    // SAFETY: the calling thread's own, always there.
-    let errno = unsafe { libc::__errno_location() };
-    // SAFETY: as above.
-    let before = unsafe { *errno };
-    let result = what();
-    // SAFETY: as above.
-    unsafe { *errno = before };
-    result
 }

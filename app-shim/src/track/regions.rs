@@ -10,6 +10,7 @@
 
 use super::definitions::define;
 use super::files;
+use crate::errno::keeping_errno;
 use crate::limits::REGION_SLOT_BITS;
 use crate::resolve::modules;
 use crate::spin_lock::SpinLock;
@@ -53,7 +54,7 @@ fn slot_of(key: u64) -> usize {
 /// The region of the function at an address.
 #[inline(always)]
 pub fn of_function(address: usize) -> RegionId {
-    known(address as u64).unwrap_or_else(|| meet_function(address))
+    known(address as u64).unwrap_or_else(|| keeping_errno(|| meet_function(address)))
 }
 
 /// The region of a name.
@@ -69,7 +70,7 @@ pub unsafe fn of_name(name: *const c_char) -> RegionId {
     // SAFETY: so many bytes of the string are there.
     let name = unsafe { core::slice::from_raw_parts(name.cast::<u8>(), length) };
     let key = files::hash(name.iter()) | NAMED;
-    known(key).unwrap_or_else(|| meet_name(key, name))
+    known(key).unwrap_or_else(|| keeping_errno(|| meet_name(key, name)))
 }
 
 /// What the first slot of a key says, where it is the key's.

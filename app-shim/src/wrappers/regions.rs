@@ -1,6 +1,7 @@
 //! What the program calls at the begin and the end of its regions: the hooks of compilers
 //! (`-finstrument-functions`), and those of its own marks (`invivo_regions.h`).
 
+use crate::errno::keeping_errno;
 use crate::process;
 use crate::record::open_regions::MARKED;
 use crate::record::regions::change;
@@ -49,7 +50,7 @@ const UNKNOWN: usize = 1;
 #[inline(always)]
 fn own_hook(known: &AtomicUsize, next: &NextFunction) -> Option<Hook> {
     let address = match known.load(Ordering::Relaxed) {
-        UNKNOWN => look_for_hook(known, next),
+        UNKNOWN => keeping_errno(|| look_for_hook(known, next)),
         known => known,
     };
     // SAFETY: 0, or the address of a function of this kind.

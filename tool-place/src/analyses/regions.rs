@@ -49,6 +49,9 @@ impl OneSink<'_> {
             for (begin, end) in cuts.parts(from, until) {
                 ticks += pauses.net(begin, end).ticks;
             }
+        } else {
+            // Ranks do not say what they enter and leave while nobody wants to know.
+            return analyses.regions.lose(location);
         }
         let ns = analyses.clock.duration_ns(ticks);
         let mpi_ns = if in_mpi { ns } else { 0 };
