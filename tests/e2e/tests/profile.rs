@@ -190,10 +190,9 @@ fn sampling_is_steered_while_the_job_runs() {
     let tree = job.client().run(&["profile", "--tree"]);
     let tree = String::from_utf8(tree.stdout).expect("text");
     println!("{tree}");
-    assert!(tree.contains(&format!(
-        "heavy ({})",
-        marked_line("shares", Language::C, "heavy")
-    )));
+    // A sample may be at another of its lines: behind the one with the most time.
+    let heavy = format!("heavy ({}", marked_line("shares", Language::C, "heavy"));
+    assert!(tree.contains(&heavy), "{tree}");
 
     // Off: nothing more comes; on again: it is added to what was there.
     job.client().json(&["sampling", "off"]);
