@@ -40,10 +40,7 @@ impl Found {
     fn code(&self) -> Vec<(&Module, Rank, u64)> {
         match self {
             Found::Sites(found) => all(&found.code, |site| &site.place),
-            Found::Regions(found) => all(&found.code, |region| match region {
-                Region::Function(place) => place,
-                Region::Marked(_) => &Place::Nowhere,
-            }),
+            Found::Regions(found) => all(&found.code, place),
         }
     }
 
@@ -51,35 +48,45 @@ impl Found {
     fn named(self, at: impl Fn(&Module, u64) -> Option<Vec<Named>>) -> Partial {
         match self {
             Found::Sites(sites::Found { mut table, code }) => {
-                for (site, row) in &mut table.rows {
-                    let place = code.get(site).zip(offset(&site.place));
-                    let Some(((module, _), offset)) = place else {
-                        continue;
-                    };
-                    match at(module, offset) {
-                        Some(named) => row.named = named,
-                        None => table.unnamed += 1,
-                    }
-                }
+                let rows = table.rows.iter_mut();
+                let rows = rows.map(|(site, row)| (code.get(site), &site.place, &mut row.named));
+                table.unnamed += name(rows, at);
                 Partial::Sites(Box::new(table))
             }
             Found::Regions(regions::Found { mut table, code }) => {
-                for (region, row) in &mut table.rows {
-                    let Region::Function(place) = region else {
-                        continue;
-                    };
-                    let place = code.get(region).zip(offset(place));
-                    let Some(((module, _), offset)) = place else {
-                        continue;
-                    };
-                    match at(module, offset) {
-                        Some(named) => row.named = named,
-                        None => table.unnamed += 1,
-                    }
-                }
+                let rows = table.rows.iter_mut();
+                let rows =
+                    rows.map(|(region, row)| (code.get(region), place(region), &mut row.named));
+                table.unnamed += name(rows, at);
                 Partial::Regions(Box::new(table))
             }
         }
+    }
+}
+
+/// Names rows that have code; how many have no name yet.
+fn name<'a>(
+    rows: impl Iterator<Item = (Option<&'a (Module, Rank)>, &'a Place, &'a mut Vec<Named>)>,
+    at: impl Fn(&Module, u64) -> Option<Vec<Named>>,
+) -> u64 {
+    let mut unnamed = 0;
+    for (code, place, named) in rows {
+        let Some(((module, _), offset)) = code.zip(offset(place)) else {
+            continue;
+        };
+        match at(module, offset) {
+            Some(all) => *named = all,
+            None => unnamed += 1,
+        }
+    }
+    unnamed
+}
+
+/// Where a region's code is.
+fn place(region: &Region) -> &Place {
+    match region {
+        Region::Function(place) => place,
+        Region::Marked(_) => &Place::Nowhere,
     }
 }
 
