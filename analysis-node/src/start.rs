@@ -10,6 +10,7 @@ use invivo_mpi_link::bell::whereabouts;
 use invivo_mpi_link::clock::monotonic_ns;
 use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::link::JobDescription;
+use invivo_proto::control::selection::Selection;
 use invivo_proto::control::strategy::Strategy;
 use invivo_proto::control::tree::JobInfo;
 use invivo_proto::ids::WorldRank;
@@ -59,6 +60,9 @@ pub struct RootArgs {
     /// Samples a second of each rank from the start; 0 takes none.
     #[arg(long, default_value_t = 0)]
     sampling: u32,
+    /// What of regions and functions is recorded from the start, such as `exclude tiny_*`.
+    #[arg(long, default_value = "")]
+    selection: Selection,
     /// The analyses that are on from the start, such as `functions,sites`.
     #[arg(long, default_value_t)]
     analyses: AnalysisSet,
@@ -126,6 +130,7 @@ fn root_server(layout: &Layout, position: Position, args: RootArgs, library: Str
         recording: args.recording == Recording::On,
         strategy: args.strategy,
         sampling: args.sampling,
+        selection: args.selection,
     };
     let gateway = args.link.as_deref().and_then(listen);
     let watchdog = Watchdog::new(monotonic_ns(), args.watchdog_ns);

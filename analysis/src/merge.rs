@@ -60,6 +60,7 @@ pub fn merge(into: &mut Partial, from: Partial) -> Result<(), Mismatch> {
         }
         (Partial::Sites(into), Partial::Sites(from)) => sites::merge(into, *from),
         (Partial::Regions(into), Partial::Regions(from)) => regions::merge(into, *from),
+        (Partial::Selection(into), Partial::Selection(from)) => into.merge(*from),
         (Partial::Saved(into), Partial::Saved(from)) => saved::merge(into, *from),
         (Partial::WaitStates(into), Partial::WaitStates(from)) => waits::merge(into, *from),
         (Partial::Profile(into), Partial::Profile(from)) => profile::merge(into, *from),
@@ -89,6 +90,7 @@ fn question(of: &Partial) -> &'static str {
         Partial::Grid(_) => "what happened over time",
         Partial::Sites(_) => "where calls are made",
         Partial::Regions(_) => "time by region",
+        Partial::Selection(_) => "what is recorded",
         Partial::Saved(_) => "what buffers hold",
         Partial::WaitStates(_) => "who waits for whom",
         Partial::Profile(_) => "where ranks spend their time",

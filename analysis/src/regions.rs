@@ -9,8 +9,10 @@
 //! Ranks number regions in the order in which they meet them. Rows of different ranks are joined
 //! by the name that the program gave, or by the function's file and address.
 
+mod met;
 mod table;
 
+pub use met::{Met, What};
 pub use table::{Found, merge};
 
 use crate::code_files::CodeFiles;

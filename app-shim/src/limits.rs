@@ -53,6 +53,8 @@ pub const PACKETS_FOR_CALLS_PART: usize = 4;
 pub const REGIONS_WITHOUT_TRY: u32 = 64;
 /// Calls of a function by itself that a compiler inlines one into the other: 8 with gcc.
 pub const INLINED_RECURSION_MAX: usize = 16;
+/// Begins in a region that are passed by and counted: more are taken for so many.
+pub const PASSED_MAX: u16 = u16::MAX - 1;
 
 // Packets.
 

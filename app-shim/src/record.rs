@@ -11,6 +11,7 @@ pub mod open_regions;
 pub mod overflow;
 pub mod packet_pool;
 mod parked;
+pub mod passed_regions;
 mod poll;
 pub mod program_switch;
 pub mod regions;

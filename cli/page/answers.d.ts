@@ -53,12 +53,12 @@ export interface Ledger {
   dropped: DroppedByShim | null;
   dropped_by_place: number;
   reset: number;
+  not_selected: number;
 }
 
 export interface DroppedByShim {
   no_packet: number;
   no_location: number;
-  switched: number;
 }
 
 export interface StatusReply {
@@ -223,6 +223,7 @@ export interface RegionRow {
   max_ns: number;
   min_rank: number;
   min_ns: number;
+  off_ranks: number;
 }
 
 export interface MatrixReply {
@@ -378,6 +379,29 @@ export interface CollectiveCalls {
   limit: number;
   unresolved: number;
   outside: number;
+}
+
+export interface SelectionRule {
+  include: boolean;
+  fits: string;
+}
+
+export interface SelectionReply {
+  rules: SelectionRuleStatus[];
+  regions_on: number;
+  regions_off: number;
+  regions_undecided: number;
+  functions_off: string[];
+  functions_kept: string[];
+  calls_off: number;
+  since_ns: number;
+  ranks_differing: number;
+  coverage: Coverage | null;
+}
+
+export interface SelectionRuleStatus {
+  rule: SelectionRule | null;
+  regions: number;
 }
 
 export interface BuffersReply {

@@ -1,6 +1,7 @@
 // Steering, and who has steered. What stops the application or cannot be undone asks first.
 
 import { byId, el, say } from './dom.js';
+import { recorded } from './recorded.js';
 import { Table } from './table.js';
 import { count } from './units.js';
 
@@ -106,6 +107,7 @@ export const control = {
       { head: 'answers', left: true, of: (row) => row.answers },
     ]);
     const switches = el('div', { class: 'controls' });
+    const rules = recorded(page);
 
     /** @type {Table<import('./answers').AuditEntry>} */
     const audit = new Table('Commands, the newest first', [
@@ -161,6 +163,7 @@ export const control = {
         el('div', { class: 'controls' }, ...buttons),
         analyses.node,
         switches,
+        rules.node,
         audit.node,
       ),
       snapshot({ told }) {
@@ -170,6 +173,7 @@ export const control = {
             `Recording: ${told.recording}.`,
         );
         for (const button of buttons) button.disabled = !may();
+        rules.allow(may());
         const observation = page.hello?.job?.observation;
         say(
           why,
@@ -181,7 +185,11 @@ export const control = {
         );
       },
       async renew() {
-        const [on, log] = await Promise.all([page.ask('analyses'), page.ask('audit')]);
+        const [on, log] = await Promise.all([
+          page.ask('analyses'),
+          page.ask('audit'),
+          rules.renew(),
+        ]);
         drawSwitches(on.analyses);
         audit.show([...log.entries].reverse());
       },

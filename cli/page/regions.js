@@ -14,6 +14,15 @@ function name(row) {
   return row.kind === 'nowhere' ? 'code in no file' : 'other regions';
 }
 
+/** Behind the name of a region that is not recorded now: on which part of its ranks.
+ * @param {RegionRow} row */
+function off(row) {
+  if (row.off_ranks === 0) return '';
+  return row.off_ranks >= row.ranks
+    ? ' (off)'
+    : ` (off on ${row.off_ranks} of ${counted(row.ranks, 'rank')})`;
+}
+
 /** @type {import('./screen').Screen} */
 export const regions = {
   id: 'regions',
@@ -22,7 +31,7 @@ export const regions = {
     let whole = 0;
     /** @type {Table<RegionRow>} */
     const table = new Table('Regions of the program, since the start or the last reset', [
-      { head: 'region', left: true, of: name },
+      { head: 'region', left: true, of: (row) => `${name(row)}${off(row)}` },
       { head: 'visits', of: (row) => row.visits, show: count },
       { head: 'time', of: (row) => row.time_ns, show: duration },
       { head: 'own', of: (row) => row.own_ns, show: duration },

@@ -30,6 +30,7 @@ pub mod regions;
 pub mod report;
 pub mod sampling;
 pub mod save;
+pub mod selection;
 pub mod session;
 pub mod shell;
 pub mod stacks;

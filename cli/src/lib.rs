@@ -102,6 +102,8 @@ enum Verb {
     Strategy(commands::strategy::Args),
     /// Show which analyses are on, or switch them
     Analyses(commands::analyses::Args),
+    /// Choose which regions and MPI functions are recorded, or show it
+    Selection(commands::selection::Args),
     /// Sample the ranks, to see in which functions they are, or no longer
     Sampling(commands::sampling::Args),
     /// Let the application stand still, for a limited time
@@ -180,6 +182,7 @@ impl Cli {
             Verb::Compare(args) => commands::finish(commands::compare::run(&args)),
             Verb::Strategy(args) => commands::block_on(commands::strategy::run(args)),
             Verb::Analyses(args) => commands::block_on(commands::analyses::run(args)),
+            Verb::Selection(args) => commands::block_on(commands::selection::run(args)),
             Verb::Sampling(args) => commands::block_on(commands::sampling::run(args)),
             Verb::Pause(args) => commands::block_on(commands::control::pause(args)),
             Verb::Resume(args) => commands::block_on(commands::control::resume(args)),

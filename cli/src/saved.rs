@@ -36,6 +36,7 @@ pub struct Received {
     pub dropped: u64,
     pub reset: u64,
     pub in_flight: u64,
+    pub not_selected: u64,
     /// Locations whose buffer went to another thread while it was saved.
     pub cut: u64,
     /// Tool processes that did not answer.
@@ -132,6 +133,7 @@ impl Receiver {
         into.dropped += of.dropped;
         into.reset += of.reset;
         into.in_flight += of.in_flight;
+        into.not_selected += of.not_selected;
     }
 
     /// The observation is whole; what is in it.
@@ -239,7 +241,8 @@ fn ledger(of: &v1::Ledger) -> Ledger {
         in_flight: of.in_flight,
         kept: of.kept,
         reduced: of.reduced,
-        dropped: by_shim.no_packet + by_shim.no_location + by_shim.switched + of.dropped_by_place,
+        dropped: by_shim.no_packet + by_shim.no_location + of.dropped_by_place,
         reset: of.reset,
+        not_selected: of.not_selected,
     }
 }

@@ -8,10 +8,11 @@ use invivo_grpc::command::call;
 use invivo_grpc::v1::{CommandReply, HelloRequest};
 use invivo_jobdir::random;
 use invivo_proto::control::order::Order;
+use invivo_proto::control::selection::Selection;
 use std::time::Duration;
 
 /// The outcome in a sentence without an end: "paused 8 of 8 ranks in 3.1 ms, slowest rank 5".
-pub fn sentence(order: Order, reply: &CommandReply) -> String {
+pub fn sentence(order: &Order, reply: &CommandReply) -> String {
     let done = match order {
         Order::Pause { .. } => "paused",
         Order::Resume => "resumed",
@@ -26,6 +27,10 @@ pub fn sentence(order: Order, reply: &CommandReply) -> String {
         Order::Sampling { frequency: 0 } => "ended sampling on",
         Order::Sampling { .. } => "switched sampling on for",
         Order::Shutdown => "ended the measurement of",
+        Order::Select(selection) if is_all(selection) => {
+            "recording all regions and functions again on"
+        }
+        Order::Select(_) => "changed the selection of",
     };
     let mut sentence = command::sentence(done, reply);
     if let Some(cuts) = command::cuts(reply) {
@@ -37,10 +42,33 @@ pub fn sentence(order: Order, reply: &CommandReply) -> String {
     if let Order::Analyses { these, .. } = order {
         sentence.push_str(&format!("; these: {these}"));
     }
+    if let Order::Select(selection) = order
+        && !is_all(selection)
+    {
+        sentence.push_str(&format!("; {}", rules(selection)));
+    }
     if let Order::Sampling { frequency: 1.. } = order {
         sentence.push_str(&format!("; at {order}"));
     }
     sentence
+}
+
+/// Whether behind this change everything is recorded.
+pub fn is_all(selection: &Selection) -> bool {
+    selection.replaces && selection.rules.is_empty()
+}
+
+/// The rules of a change, and whether they come behind others: "more rules: exclude tiny_*".
+pub fn rules(selection: &Selection) -> String {
+    let listed = Selection {
+        replaces: false,
+        rules: selection.rules.clone(),
+    };
+    let which = match selection.replaces {
+        true => "rules",
+        false => "more rules",
+    };
+    format!("{which}: {listed}")
 }
 
 /// Gives the order and waits until every rank has acknowledged it, or it is known which have not.
@@ -48,14 +76,14 @@ pub fn sentence(order: Order, reply: &CommandReply) -> String {
 ///
 /// # Errors
 /// If the gateway does not answer, or refuses the order.
-pub async fn give(order: Order, job: &Job, client: &Client) -> Result<CommandReply, CallError> {
+pub async fn give(order: &Order, job: &Job, client: &Client) -> Result<CommandReply, CallError> {
     // Chosen here, so that a repeated call is the same command.
     let command_id = fresh_id();
     // For the client's name in the audit log. An error is ignored: the order would get it as well.
     let _ = client.clone().hello(hello()).await;
     // Repeating is safe: the root answers an id that it has seen and does not act again.
     patiently(job, async || {
-        call(&mut client.clone(), command_id, order).await
+        call(&mut client.clone(), command_id, order.clone()).await
     })
     .await
 }

@@ -109,7 +109,10 @@ async fn views_are_text_for_people_and_json_for_programs() {
 async fn regions(user: &User) {
     let text = user.text(&["regions"]).await;
     let lines: Vec<&str> = text.lines().collect();
-    assert!(lines[1].starts_with("solve (app.c:12) "), "{text}");
+    assert!(
+        lines[1].starts_with("solve (app.c:12) (off on 1 of 4 ranks) "),
+        "{text}"
+    );
     assert!(lines[2].starts_with("\"step\" "), "{text}");
     assert!(
         text.contains("... and 3 rows more: 40 visits, own time 20 ns\n")

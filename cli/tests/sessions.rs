@@ -33,7 +33,7 @@ fn example(name: &str) -> String {
 
 fn orders(asked: &[Ask]) -> Vec<Order> {
     let order = |ask: &Ask| match ask {
-        Ask::Command { order, .. } => Some(*order),
+        Ask::Command { order, .. } => Some(order.clone()),
         _ => None,
     };
     asked.iter().filter_map(order).collect()
@@ -100,7 +100,7 @@ async fn the_examples_pass_fail_and_are_refused() {
     assert_eq!(
         orders(&root.asked()),
         [
-            second,
+            second.clone(),
             second,
             Order::Record { on: true },
             pause,
@@ -270,7 +270,7 @@ async fn a_command_that_not_every_rank_did_fails() {
                 invivo_proto::ids::Rank(2),
                 "past MPI_Init; use pause".into(),
             )],
-            ..acks(*order)
+            ..acks(order)
         })),
         other => known(other),
     });

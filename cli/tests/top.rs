@@ -82,7 +82,7 @@ async fn every_page_has_a_key_and_keeps_the_bar() {
             "{page}"
         );
         assert!(
-            bar[1].starts_with(" lag 5.00 ms │ dropped 7 (11.7 %) │ overhead")
+            bar[1].starts_with(" lag 5.00 ms │ dropped 6 (10.0 %) │ overhead")
                 && bar[1].contains("scope control"),
             "{page}"
         );

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 fn orders(asked: &[Ask]) -> Vec<Order> {
     let order = |ask: &Ask| match ask {
-        Ask::Command { order, .. } => Some(*order),
+        Ask::Command { order, .. } => Some(order.clone()),
         _ => None,
     };
     asked.iter().filter_map(order).collect()
@@ -115,7 +115,7 @@ async fn a_window_that_some_rank_ended_early_is_incomplete() {
                 latest_ns: 3_010_000,
                 error_ns: 50,
             }),
-            ..acks(*order)
+            ..acks(order)
         })),
         other => known(other),
     });

@@ -3,6 +3,7 @@
 use crate::back_pressure::BackPressure;
 use crate::value::{Address, Bytes, Hold, Sampling, Time, Value};
 use invivo_proto::control::analyses::AnalysisSet;
+use invivo_proto::control::selection::Selection;
 use invivo_proto::control::strategy::Strategy;
 use invivo_tbon::layout::FanIn;
 use std::path::PathBuf;
@@ -55,6 +56,11 @@ pub struct Flags {
           default_missing_value = "on",
           value_parser = <Sampling as Value>::parse)]
     pub sampling: Option<Sampling>,
+    /// Record only some regions and MPI functions from the start: rules as in "exclude tiny_*;
+    /// include solve*", or @FILE with rules or a filter file of Score-P; `invivo selection` changes
+    /// them later [default: all are recorded]
+    #[arg(long, value_name = "RULES", value_parser = <Selection as Value>::parse)]
+    pub selection: Option<Selection>,
     /// Hold every rank right behind MPI_Init until `invivo resume`, for at most this time [10m
     /// where none is given]
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true,

@@ -8,6 +8,7 @@ use super::tokens;
 use super::value::{Address, Bytes, Hold, Sampling, Time, Value};
 use crate::toml_file::{self, FileError, Source, plain};
 use invivo_proto::control::analyses::AnalysisSet;
+use invivo_proto::control::selection::Selection;
 use invivo_proto::control::strategy::Strategy;
 use invivo_tbon::layout::FanIn;
 use std::collections::BTreeMap;
@@ -106,6 +107,8 @@ pub struct Effective {
     pub analyses: Setting<AnalysisSet>,
     /// How often ranks are sampled from the start.
     pub sampling: Setting<Sampling>,
+    /// What of regions and functions is recorded from the start.
+    pub selection: Setting<Selection>,
     /// What a rank does when its records are not taken as fast as they come.
     pub back_pressure: Setting<BackPressure>,
     /// Whether ranks are held behind initialisation.
@@ -230,6 +233,11 @@ pub fn effective_of(flags: &Flags, layers: &Layers<'_>) -> Result<Effective, Con
         strategy: said.pick(&key::STRATEGY, flags.strategy, Strategy::FLIGHT_RECORDER),
         analyses: said.pick(&key::ANALYSES, flags.analyses, AnalysisSet::DEFAULT),
         sampling: said.pick(&key::SAMPLING, flags.sampling, Sampling::OFF),
+        selection: said.pick(
+            &key::SELECTION,
+            flags.selection.clone(),
+            Selection::default(),
+        ),
         back_pressure: said.pick(
             &key::BACK_PRESSURE,
             flags.back_pressure,
@@ -361,6 +369,7 @@ impl Effective {
             row(&key::STRATEGY, &self.strategy),
             row(&key::ANALYSES, &self.analyses),
             row(&key::SAMPLING, &self.sampling),
+            row(&key::SELECTION, &self.selection),
             row(&key::BACK_PRESSURE, &self.back_pressure),
             row(&key::HOLD, &self.hold),
             row(&key::WATCHDOG, &self.watchdog),

@@ -4,6 +4,7 @@ use super::size;
 use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::order::LEASE_DEFAULT_NS;
 use invivo_proto::control::profile::{FREQUENCY_DEFAULT, FREQUENCY_MAX};
+use invivo_proto::control::selection::{InvalidText, Selection};
 use invivo_proto::control::strategy::Strategy;
 use invivo_tbon::layout::FanIn;
 use serde_json::json;
@@ -204,6 +205,33 @@ impl Value for Hold {
 
     fn is_bare(&self) -> bool {
         self.0.is_none()
+    }
+}
+
+/// Rules as text, or those in a file behind an `@`.
+impl Value for Selection {
+    fn parse(text: &str) -> Result<Selection, String> {
+        let Some(path) = text.strip_prefix('@') else {
+            return text.parse().map_err(|error: InvalidText| error.why);
+        };
+        let content = std::fs::read_to_string(path)
+            .map_err(|error| format!("cannot read the rules in {path}: {error}"))?;
+        content
+            .parse()
+            .map_err(|error: InvalidText| format!("{path}, {error}"))
+    }
+
+    fn text(&self) -> String {
+        Selection::text(self)
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let rules = self.rules.iter().map(ToString::to_string);
+        json!(rules.collect::<Vec<_>>())
+    }
+
+    fn is_bare(&self) -> bool {
+        false
     }
 }
 

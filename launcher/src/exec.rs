@@ -287,6 +287,7 @@ impl Process {
                 held: self.options.hold_lease_ns() > 0,
                 recording: self.options.recording == Switch::On,
                 back_pressure: *self.options.config.back_pressure,
+                rules: self.options.config.selection.rules.clone(),
             },
             numbers,
             world: self.world,

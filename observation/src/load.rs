@@ -184,7 +184,7 @@ fn observed_location(of: &Location) -> ObservedLocation {
             kept: ledger.kept,
             reduced: ledger.reduced,
             // Who dropped them was not saved.
-            dropped: [ledger.dropped, 0, 0],
+            dropped: [ledger.dropped, 0, ledger.not_selected],
             reset: ledger.reset,
             ..Ledger::default()
         },

@@ -101,6 +101,9 @@ impl Served {
             Query::Regions { .. } => {
                 "buffers keep no regions; a job is asked for them while it runs"
             }
+            Query::Selection => {
+                "buffers keep no rules; a job is asked what is recorded while it runs"
+            }
             _ => "it has no answer to that",
         };
         let Some((mut partial, coverage)) = self.loaded.observed.answer(query) else {

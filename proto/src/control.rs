@@ -19,6 +19,7 @@ mod record_class;
 pub mod regions;
 pub mod results;
 pub mod saved;
+pub mod selection;
 pub mod sites;
 pub mod stacks;
 pub mod strategy;
@@ -32,7 +33,7 @@ use bincode::config::{Configuration, Fixint, Limit, LittleEndian};
 
 /// The layout of these messages. Only processes of one release exchange them, so until 1.0 it may
 /// change: then this number is raised and their golden bytes are written anew.
-pub const VERSION: u32 = 14;
+pub const VERSION: u32 = 15;
 
 /// The longest control message. Results have a size that depends on the question alone; the largest
 /// of the present questions (a function table by rank of some thousand ranks) stays well below.

@@ -23,6 +23,57 @@ pub struct Function {
     pub recorded: bool,
     /// What its calls need from others before they come back.
     pub needs: Needs,
+    /// What it is for.
+    pub group: Group,
+    /// Whether a selection may leave its calls out; of a call that completes a request, none does.
+    pub selectable: bool,
+}
+
+/// What functions are for, after Score-P's groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "control", derive(bincode::Encode, bincode::Decode))]
+pub enum Group {
+    PointToPoint,
+    /// Requests waited for, tested, started and freed.
+    Requests,
+    Collective,
+    OneSided,
+    Files,
+    /// Communicators and groups.
+    Communicators,
+    Types,
+    /// Begin and end of MPI.
+    Environment,
+    Other,
+}
+
+impl Group {
+    pub const ALL: [Group; 9] = [
+        Group::PointToPoint,
+        Group::Requests,
+        Group::Collective,
+        Group::OneSided,
+        Group::Files,
+        Group::Communicators,
+        Group::Types,
+        Group::Environment,
+        Group::Other,
+    ];
+
+    /// As users spell it: Score-P's name, where it has one.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Group::PointToPoint => "p2p",
+            Group::Requests => "request",
+            Group::Collective => "coll",
+            Group::OneSided => "rma",
+            Group::Files => "io",
+            Group::Communicators => "cg",
+            Group::Types => "type",
+            Group::Environment => "env",
+            Group::Other => "misc",
+        }
+    }
 }
 
 /// What calls of a function need from others before they come back, and with it what the rank's

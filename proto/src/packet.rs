@@ -17,7 +17,7 @@ pub const PAYLOAD_BYTES: usize = 100 * 1024;
 /// The longest packet. A receive buffer of this size takes any.
 pub const PACKET_BYTES: usize = HEADER_BYTES + PAYLOAD_BYTES;
 
-/// Why a record was dropped by the shim: the index into [`Losses::dropped`].
+/// Why there is no record of a call: the index into [`Losses::dropped`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum DropReason {
@@ -25,13 +25,13 @@ pub enum DropReason {
     NoPacket = 0,
     /// The process has more threads in MPI than locations.
     NoLocation = 1,
-    /// Recording was switched between enter and leave. No rank drops for that any more; the number
-    /// stays, since packets and pages have room for it, and is 0.
-    Switched = 2,
+    /// Calls of the function are not selected: see [`crate::control::selection`]. Of no record that
+    /// others are understood by.
+    NotSelected = 2,
 }
 
 /// Names of [`DropReason`]s, in their order.
-pub const DROP_REASONS: [&str; 3] = ["no free packet", "too many threads", "recording switched"];
+pub const DROP_REASONS: [&str; 3] = ["no free packet", "too many threads", "not selected"];
 
 /// A location's loss ledger as the shim keeps it; each number counts since the start and never
 /// falls.

@@ -17,13 +17,16 @@ mod region;
 pub use fault::Fault;
 pub use region::{Region, RegionError};
 
+use crate::definition::REGIONS_MAX;
+use crate::ids::RegionId;
 use crate::packet::PAYLOAD_BYTES;
+use crate::record::REGIONS_END;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// First bytes of the memory.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"INVIVOSH");
 /// Layout version; shim, supervisor and place of one release agree.
-pub const VERSION: u32 = 11;
+pub const VERSION: u32 = 12;
 /// Threads of a rank that can have a location of their own at one time. Calls of more are counted
 /// as dropped.
 pub const LOCATIONS_MAX: usize = 64;
@@ -158,8 +161,8 @@ pub mod owner {
     pub const PLACE: u32 = 3;
 }
 
-/// Commands of the place to the rank. Its own cache line: the hot path reads `gate` and `recording`
-/// from it.
+/// Commands of the place to the rank. The first cache line is what the hot path reads: `gate` and
+/// `recording`.
 #[repr(C, align(64))]
 pub struct Control {
     /// 0 is open; any other number is the generation of the pause that closed the gate. A futex.
@@ -185,7 +188,31 @@ pub struct Control {
     pub without_sites: AtomicU32,
     /// 1 while nobody wants to know of the program's regions; 0 from the start.
     pub without_regions: AtomicU32,
-    reserved: [u32; 4],
+    /// How often `off` was changed: after that, regions end that were not recorded when they began.
+    pub selections: AtomicU32,
+    reserved: [u32; 3],
+    /// What is not recorded.
+    pub off: Off,
+}
+
+/// Functions and regions that are not recorded: a bit for each number, 0 from the start. Those that
+/// no region has yet say what holds for one that is met next.
+#[repr(C, align(64))]
+pub struct Off {
+    /// By 64 numbers.
+    pub words: [AtomicU64; OFF_WORDS],
+}
+
+/// Words of [`Off`]: for all numbers that ranks give.
+pub const OFF_WORDS: usize = (REGIONS_END as usize + REGIONS_MAX as usize).div_ceil(64);
+
+impl Off {
+    /// Whether a function or region is not recorded. Of a number that no rank gives it is.
+    #[inline(always)]
+    pub fn has(&self, region: RegionId) -> bool {
+        let word = self.words.get(usize::from(region.0 / 64));
+        word.is_some_and(|word| word.load(Ordering::Relaxed) >> (region.0 % 64) & 1 != 0)
+    }
 }
 
 impl Control {
@@ -425,7 +452,7 @@ pub const SLOT_BYTES: usize = size_of::<SlotHeader>();
 pub const PAGE_BYTES: usize = size_of::<Page>();
 
 const _: () = {
-    assert!(size_of::<Control>() == 64);
+    assert!(size_of::<Control>() == 64 + size_of::<Off>());
     assert!(core::mem::offset_of!(Control, gate) == 0);
     assert!(core::mem::offset_of!(Control, recording) == 4);
     assert!(size_of::<Library>() == 128);

@@ -240,6 +240,7 @@ fn every_variant_from_parent_to_child_has_a_sample() {
             Verb::Strategy { .. } => 17,
             Verb::Analyses { .. } => 23,
             Verb::Sampling { .. } => 31,
+            Verb::Select { .. } => 33,
         },
         Down::Query { query, .. } => match query {
             Query::Functions { .. } => 8,
@@ -258,6 +259,7 @@ fn every_variant_from_parent_to_child_has_a_sample() {
             Query::WaitStates { .. } => 29,
             Query::Profile { .. } => 30,
             Query::Regions { .. } => 32,
+            Query::Selection => 34,
         },
         Down::Heartbeat => 12,
         Down::Time { .. } => 13,
@@ -266,7 +268,7 @@ fn every_variant_from_parent_to_child_has_a_sample() {
         Down::Shutdown => 16,
         Down::Analyses(_) => 25,
     };
-    complete(&messages::downs(), number, 33);
+    complete(&messages::downs(), number, 35);
 }
 
 #[test]
@@ -292,6 +294,7 @@ fn every_variant_from_child_to_parent_has_a_sample() {
             Partial::WaitStates(_) => 21,
             Partial::Profile(_) => 22,
             Partial::Regions(_) => 23,
+            Partial::Selection(_) => 24,
         },
         Up::Groups(_) => 6,
         Up::WantGroups(_) => 7,
@@ -300,7 +303,7 @@ fn every_variant_from_child_to_parent_has_a_sample() {
         Up::Drained => 10,
         Up::RankFaulted(_) => 17,
     };
-    complete(&messages::ups(), number, 24);
+    complete(&messages::ups(), number, 25);
 }
 
 #[test]
@@ -321,9 +324,10 @@ fn every_variant_of_the_link_has_a_sample() {
             Order::Strategy { .. } => 9,
             Order::Analyses { .. } => 10,
             Order::Sampling { .. } => 11,
+            Order::Select(_) => 12,
         },
     };
-    complete(&messages::requests(), number, 12);
+    complete(&messages::requests(), number, 13);
     let number = |response: &Response| match &response.answer {
         Answer::Job(_) => 0,
         Answer::Functions(..) => 1,
@@ -344,8 +348,9 @@ fn every_variant_of_the_link_has_a_sample() {
         Answer::WaitStates(..) => 16,
         Answer::Profile(..) => 17,
         Answer::Regions(..) => 18,
+        Answer::Selection(..) => 19,
     };
-    complete(&messages::responses(), number, 19);
+    complete(&messages::responses(), number, 20);
     let number = |message: &link::AtEnd| match message {
         link::AtEnd::Page(_) => 0,
         link::AtEnd::Result(_) => 1,

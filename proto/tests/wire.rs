@@ -6,8 +6,8 @@ mod samples;
 
 use fingerprint::fingerprint;
 use invivo_proto::control::{
-    analyses, buffers, fault, hang, local, meetings, peer, profile, regions, results, sites,
-    stacks, strategy, timeline, tree, wait_states,
+    analyses, buffers, fault, hang, local, meetings, peer, profile, regions, results, selection,
+    sites, stacks, strategy, timeline, tree, wait_states,
 };
 use invivo_proto::record::{MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS, RecordKind};
 use invivo_proto::{channel, control, definition, mpi, packet, record, shm, varint};
@@ -213,6 +213,11 @@ fn limits_are_the_sources() {
         ("sites::ROWS_MAX", sites::ROWS_MAX.into()),
         ("sites::FILE_BYTES_MAX", sites::FILE_BYTES_MAX as i64),
         ("regions::ROWS_MAX", regions::ROWS_MAX.into()),
+        ("selection::RULES_MAX", selection::RULES_MAX as i64),
+        (
+            "selection::PATTERN_BYTES_MAX",
+            selection::PATTERN_BYTES_MAX as i64,
+        ),
         ("wait_states::RANKS_MAX", wait_states::RANKS_MAX.into()),
         (
             "wait_states::COMMUNICATORS_MAX",
@@ -357,7 +362,8 @@ fn shared_memory_is_drawn_as_it_lies() {
     layout!(Library: comms, requests, shared, any_source, proc_null, request_bytes,
         thread_multiple);
     layout!(Control: gate, recording, gate_until_ns, recording_since, back_pressure, bell,
-        without_sites, without_regions);
+        without_sites, without_regions, selections, off);
+    layout!(Off: words);
     layout!(Fault: state, signal, code, tid, address, instruction, stack, frame);
     layout!(Status: inside, region, entered_at, handle, numbers, stack, frame, entered, tid,
         open_slot, dropped, packets, overhead_ticks, overhead_samples, halvings, halvings_known,
@@ -435,6 +441,7 @@ fn the_document_has_seen_the_source() {
         "control/profile.rs",
         "control/record_class.rs",
         "control/regions.rs",
+        "control/selection.rs",
         "control/sites.rs",
         "control/saved.rs",
         "control/wait_states.rs",
@@ -448,6 +455,7 @@ fn the_document_has_seen_the_source() {
         "control/hang.rs",
         "control/whereabouts.rs",
         "handles.rs",
+        "mpi.rs",
     ];
     let said: BTreeMap<String, String> = rows("source", 0)
         .into_iter()

@@ -21,6 +21,7 @@ ROWS = {
     "RegionsReply": "rows",
     "MatrixReply": "cells",
     "AnalysesReply": "analyses",
+    "SelectionReply": "rules",
     "BuffersReply": "levels",
     "HangReply": "classes",
     "StacksReply": "nodes",

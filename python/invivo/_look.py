@@ -90,6 +90,10 @@ class Looks(Calls):
         """Which analyses are on, and when they were off."""
         return self._ask("Analyses", answers.AnalysesReply)
 
+    def selection(self) -> answers.SelectionReply:
+        """Which regions and MPI functions are recorded: the rules in force, and what they do."""
+        return self._ask("Selection", answers.SelectionReply)
+
     def buffers(self) -> answers.BuffersReply:
         """What the event buffers hold, and what they have given up."""
         return self._ask("Buffers", answers.BuffersReply)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -67,6 +67,29 @@ class Steers(Looks):
         """Switches analyses: "functions", "matrix", "messages", "heatmap", "sites", "waitstates",
         "regions", or "all"."""
         return self._command("SetAnalyses", "switch analyses", names=names, on=on)
+
+    def select(
+        self,
+        exclude: str | Iterable[str] = (),
+        include: str | Iterable[str] = (),
+        replace: bool = False,
+    ) -> CommandReply:
+        """Chooses which regions and MPI functions are recorded, by rules: the last one that fits
+        decides, and what none fits is recorded.
+
+        exclude, include: what is left out and what is recorded, a pattern or several: "tiny_*",
+            "source:lookup.c", "module:libm*", "group:coll", "shorter:1us@10000". Those of
+            `include` come behind those of `exclude`.
+        replace: they take the place of the rules in force; otherwise they come behind them.
+        """
+        wanted = rules(exclude, include)
+        if not wanted:
+            raise Error("no rules", "", "give patterns; job.select_all() records everything")
+        return self._command("SetSelection", "select", replace=replace, rules=wanted)
+
+    def select_all(self) -> CommandReply:
+        """Records all regions and MPI functions again."""
+        return self._command("SetSelection", "select all", replace=True, rules=[])
 
     def sampling(self, frequency: int = 251) -> CommandReply:
         """Samples every rank so many times a second of its time on a processor, 10000 at most, or
@@ -140,6 +163,15 @@ class Steers(Looks):
                 reply=reply,
             )
         return reply
+
+
+def rules(exclude: str | Iterable[str], include: str | Iterable[str]) -> list[dict[str, Any]]:
+    """Rules as the interface has them."""
+    wanted: list[dict[str, Any]] = []
+    for patterns, is_included in [(exclude, False), (include, True)]:
+        every = [patterns] if isinstance(patterns, str) else patterns
+        wanted += [{"include": is_included, "fits": fits} for fits in every]
+    return wanted
 
 
 def fresh_id() -> int:

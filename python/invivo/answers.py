@@ -22,7 +22,8 @@ class HelloReply(Answer):
     """What this gateway can do, in lower-case words: "status", "watch", "functions", "call-sites",
     "regions", "matrix", "messages", "wait-states", "grid", "hang", "stacks", "profile", "pause",
     "resume", "hold", "reset", "record", "record-window", "shutdown", "strategy", "analyses",
-    "sampling", "buffers", "records", "timeline", "save", "audit", "invite", "revoke"."""
+    "sampling", "selection", "buffers", "records", "timeline", "save", "audit", "invite", "revoke".
+    """
     scope: str
     """The scope of the caller's token: "view" or "control"."""
     job: Job | None
@@ -124,6 +125,8 @@ class Ledger(Answer):
     """Dropped by the tool place: no memory left for buffers, or malformed."""
     reset: int
     """Discarded by a reset."""
+    not_selected: int
+    """Not recorded, because calls of their functions are not selected."""
 
 
 @dataclass(frozen=True)
@@ -134,8 +137,6 @@ class DroppedByShim(Answer):
     """No packet was free, and the time for which the application may be delayed was used up."""
     no_location: int
     """More threads than the process has locations for."""
-    switched: int
-    """Recording was switched off or reset between enter and leave."""
 
 
 @dataclass(frozen=True)
@@ -482,6 +483,8 @@ class RegionRow(Answer):
     """The rank of these that has the least."""
     min_ns: int
     """That time, in ns."""
+    off_ranks: int
+    """Number of ranks on which it is not recorded now, because it is not selected."""
 
 
 @dataclass(frozen=True)
@@ -808,6 +811,57 @@ class CollectiveCalls(Answer):
     """The communicator is not known."""
     outside: int
     """On intercommunicators, or with processes outside of the job: not followed."""
+
+
+@dataclass(frozen=True)
+class SelectionRule(Answer):
+    """A rule of the selection."""
+
+    include: bool
+    """What it fits is recorded, or is not."""
+    fits: str
+    """What it fits: a pattern of names of regions ("solve*") or of MPI functions ("MPI_Test*"), of
+    source files without folders ("source:*.f90"), of programs and libraries ("module:libm*"); a
+    group of MPI functions ("group:coll"); or regions that take less than a time on average once
+    they were entered so often ("shorter:1us@10000"). Patterns have *, ? and [a-z]."""
+
+
+@dataclass(frozen=True)
+class SelectionReply(Answer):
+    """What is recorded. Numbers of regions are sums over ranks."""
+
+    rules: list[SelectionRuleStatus]
+    """The rules in force, in their order."""
+    regions_on: int
+    """Regions that are recorded."""
+    regions_off: int
+    """Regions that are not."""
+    regions_undecided: int
+    """Regions whose names are still looked up."""
+    functions_off: list[str]
+    """MPI functions whose calls are not recorded; calls that complete a request are all the same.
+    """
+    functions_kept: list[str]
+    """MPI functions that the rules leave out, and that are recorded all the same: without them no
+    message could be followed."""
+    calls_off: int
+    """MPI calls without a record because of the rules, since the start of the job."""
+    since_ns: int
+    """Since when the rules are in force, in job time, in ns; 0 is the start of the job."""
+    ranks_differing: int
+    """Number of ranks on which other rules are in force."""
+    coverage: Coverage
+    """How complete the answer is."""
+
+
+@dataclass(frozen=True)
+class SelectionRuleStatus(Answer):
+    """A rule in force."""
+
+    rule: SelectionRule
+    """As it was given."""
+    regions: int
+    """Regions for which it decides."""
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,16 @@ def test_an_error_says_what_why_and_next():
     assert str(invivo.Error("it failed")) == "it failed"
 
 
+def test_rules_include_behind_what_they_exclude():
+    out, back = {"include": False}, {"include": True}
+    assert _steer.rules("tiny_*", "tiny_solve") == [
+        out | {"fits": "tiny_*"},
+        back | {"fits": "tiny_solve"},
+    ]
+    assert _steer.rules(["a", "b"], ()) == [out | {"fits": "a"}, out | {"fits": "b"}]
+    assert _steer.rules((), []) == []
+
+
 def test_a_job_is_found_by_a_part_of_its_name():
     jobs = connects(("node-47", ""), ("node-4", ""), ("melt-run", ""), ("far-1", "elsewhere"))
     here = lambda job: job.host == ""

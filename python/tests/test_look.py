@@ -65,6 +65,7 @@ def test_answers_are_those_of_the_command(observed, job):
             (job.call_sites, ["functions", "--by", "site"]),
             (job.regions, ["regions"]),
             (job.analyses, ["analyses"]),
+            (job.selection, ["selection"]),
             (job.buffers, ["buffers"]),
             (job.hang, ["hang"]),
             (

@@ -220,6 +220,29 @@ def test_analyses_and_strategies_are_switched(start):
             job.watch(-1).__next__()
 
 
+def test_functions_that_are_left_out_are_not_counted(observed, job):
+    goes_on(observed)
+    with pytest.raises(invivo.Error, match="no rules"):
+        job.select()
+    with pytest.raises(invivo.Error, match="no group of MPI functions"):
+        job.select(exclude="group:all")
+    reply = job.select(exclude=["MPI_Barrier", "MPI_Sendrecv"])
+    assert reply.done == reply.targets == RANKS
+    until("calls left out", lambda: job.selection().calls_off > 100)
+    told = job.selection()
+    assert [rule.rule.fits for rule in told.rules] == ["MPI_Barrier", "MPI_Sendrecv"]
+    # Messages are followed all the same.
+    assert (told.functions_off, told.functions_kept) == (["MPI_Barrier"], ["MPI_Sendrecv"])
+    calls = lambda: {row.function: row.calls for row in job.functions().rows}
+    before = calls()
+    until("messages", lambda: calls()["MPI_Sendrecv"] > before["MPI_Sendrecv"])
+    assert calls()["MPI_Barrier"] == before["MPI_Barrier"]
+    job.select_all()
+    assert job.selection().rules == []
+    until("barriers", lambda: calls()["MPI_Barrier"] > before["MPI_Barrier"])
+    observed.end()
+
+
 def test_the_report_tells_what_was_seen(observed, job):
     goes_on(observed)
     before = job.functions()

@@ -23,12 +23,16 @@ pub fn text(coverage: &Coverage) -> String {
     text
 }
 
-/// The calls before a reset, which are no loss.
+/// The calls before a reset and those that are not selected, which are no loss.
 fn forgotten(ledger: &Ledger) -> String {
-    if ledger.reset == 0 {
-        return String::new();
-    }
-    format!(", {} forgotten on request", count(ledger.reset))
+    let parts = [
+        (ledger.reset, "forgotten on request"),
+        (ledger.not_selected, "not selected"),
+    ];
+    let parts = parts.into_iter().filter(|(calls, _)| *calls > 0);
+    parts
+        .map(|(calls, why)| format!(", {} {why}", count(calls)))
+        .collect()
 }
 
 /// What was lost, in one sentence without an end: `none` if nothing was.
@@ -40,10 +44,6 @@ pub fn losses(coverage: &Coverage) -> String {
         (
             dropped.no_location,
             "dropped as there were too many threads",
-        ),
-        (
-            dropped.switched,
-            "dropped as recording was switched meanwhile",
         ),
         (ledger.dropped_by_place, "dropped by tool places"),
     ];
@@ -102,7 +102,7 @@ fn unaccounted(ledger: &Ledger) -> Option<String> {
         ledger.reduced,
         dropped.no_packet,
         dropped.no_location,
-        dropped.switched,
+        ledger.not_selected,
         ledger.dropped_by_place,
         // Calls forgotten on request were counted at their entry as well.
         ledger.reset,
@@ -187,13 +187,13 @@ mod tests {
         let dropped = Some(DroppedByShim {
             no_packet: 1,
             no_location: 2,
-            switched: 3,
         });
         let ledger = Ledger {
             entered: 115,
             dropped,
             dropped_by_place: 4,
             reset: 5,
+            not_selected: 3,
             kept: 100,
             ..Ledger::default()
         };
@@ -207,7 +207,6 @@ mod tests {
         for part in [
             "1 call dropped as no packet",
             "2 calls dropped as there were too many threads",
-            "3 calls dropped as recording",
             "4 calls dropped by tool places",
             "6 packets refused",
             "3 tool processes did not answer (world ranks 9, 10, ...)",
@@ -215,7 +214,7 @@ mod tests {
             assert!(losses.contains(part), "{part:?} is missing in {losses:?}");
         }
         assert!(!losses.contains("accounted") && !losses.contains("forgotten"));
-        assert!(text(&coverage).contains(", 0 open, 5 forgotten on request; lag "));
+        assert!(text(&coverage).contains(", 0 open, 5 forgotten on request, 3 not selected; lag "));
     }
 
     #[test]

@@ -7,7 +7,8 @@
 //! compare explain                     runs beside each other; what limits a job, in a sentence
 //! death fault efficiency left_out     parts of these
 //! timeline_pages timeline      pages become an observation, and that a picture and a file
-//! analyses coverage functions matrix profile recording status   tables, sentences about an answer
+//! analyses coverage functions matrix profile recording selection status
+//!                                     tables, sentences about an answer
 //! table units glyphs terminal         columns, numbers with units, characters
 //! ```
 //!
@@ -37,6 +38,7 @@ pub mod recording;
 pub mod regions;
 pub mod rows;
 mod saved_file;
+pub mod selection;
 pub mod status;
 pub mod table;
 pub mod terminal;

@@ -68,7 +68,7 @@ fn table(reply: &RegionsReply) -> String {
     ]);
     for row in &reply.rows {
         table.row([
-            name(row),
+            format!("{}{}", name(row), off(row)),
             count(row.visits),
             duration(row.time_ns),
             duration(row.own_ns),
@@ -96,6 +96,16 @@ fn table(reply: &RegionsReply) -> String {
         ));
     }
     text
+}
+
+/// Behind the name of a region that is not recorded now, because it is not selected: on which part
+/// of its ranks.
+fn off(row: &RegionRow) -> String {
+    match row.off_ranks {
+        0 => String::new(),
+        off if off >= row.ranks => " (off)".to_owned(),
+        off => format!(" (off on {off} of {})", counted(row.ranks.into(), "rank")),
+    }
 }
 
 /// Why there are no rows, and what brings them; nothing where there are some.
@@ -192,6 +202,26 @@ mod tests {
                 ..RegionRow::default()
             };
             assert_eq!(name(&row), expected);
+        }
+    }
+
+    #[test]
+    fn regions_that_are_not_recorded_are_marked() {
+        for (off_ranks, expected) in [
+            (0, "\"step\"  "),
+            (2, "\"step\" (off on 2 of 4 ranks)  "),
+            (4, "\"step\" (off)  "),
+        ] {
+            let row = RegionRow {
+                off_ranks,
+                ..marked("step")
+            };
+            let reply = RegionsReply {
+                rows: vec![row],
+                ..RegionsReply::default()
+            };
+            let text = text(&reply);
+            assert!(text.lines().nth(1).expect(expected).starts_with(expected));
         }
     }
 

@@ -97,7 +97,7 @@ impl TimelinePages {
             let dropped = ledger.dropped.unwrap_or_default();
             gaps.dropped = dropped.no_packet
                 + dropped.no_location
-                + dropped.switched
+                + ledger.not_selected
                 + ledger.dropped_by_place;
         }
     }

@@ -69,6 +69,7 @@ pub(crate) fn nothing(query: Query) -> Partial {
             ..RegionTable::default()
         })),
         Query::Save(_) => Partial::Saved(Box::default()),
+        Query::Selection => Partial::Selection(Box::default()),
         Query::WaitStates { ranks_max } => Partial::WaitStates(Box::new(WaitStates {
             ranks_max,
             ..WaitStates::default()

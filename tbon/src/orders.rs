@@ -28,9 +28,9 @@ impl Epochs {
     }
 
     /// The epoch of recording from `order` on.
-    pub fn after(&mut self, order: Order) -> u32 {
+    pub fn after(&mut self, order: &Order) -> u32 {
         match order {
-            Order::Record { on } => self.switch(on),
+            Order::Record { on } => self.switch(*on),
             Order::Window { .. } => self.window(),
             _ => self.number,
         }
@@ -60,13 +60,13 @@ pub(crate) struct Orders(BTreeMap<CommandId, Order>);
 
 impl Orders {
     /// Whether the id stands for something else.
-    pub fn is_taken(&self, id: CommandId, order: Order) -> bool {
-        self.0.get(&id).is_some_and(|known| *known != order)
+    pub fn is_taken(&self, id: CommandId, order: &Order) -> bool {
+        self.0.get(&id).is_some_and(|known| known != order)
     }
 
     /// The commands of such an order.
-    pub fn such(&self, is_such: impl Fn(Order) -> bool) -> impl Iterator<Item = CommandId> {
-        let such = move |(&id, &order): (&CommandId, &Order)| is_such(order).then_some(id);
+    pub fn such(&self, is_such: impl Fn(&Order) -> bool) -> impl Iterator<Item = CommandId> {
+        let such = move |(id, order): (&CommandId, &Order)| is_such(order).then_some(*id);
         self.0.iter().filter_map(such)
     }
 

@@ -320,11 +320,12 @@ impl<M: Merge> Root<M> {
             }
             Ask::Command { id, order } => {
                 let known = self.node.knows(id);
-                self.admit(ask, id, order, known)?;
+                self.admit(ask, id, &order, known)?;
                 let cut_ns = now_ns.saturating_add(orders::ahead_ns(self.height));
                 // A command that is known already keeps the cut and the epoch that it has.
                 let mut epochs = self.epochs;
-                let verb = order.at(cut_ns, epochs.after(order));
+                let epoch = epochs.after(&order);
+                let verb = order.at(cut_ns, epoch);
                 if !known {
                     self.epochs = epochs;
                 }
@@ -344,7 +345,7 @@ impl<M: Merge> Root<M> {
         &mut self,
         ask: AskId,
         id: CommandId,
-        order: Order,
+        order: &Order,
         known: bool,
     ) -> Result<(), Refusal> {
         if known && self.orders.is_taken(id, order) {
@@ -367,15 +368,16 @@ impl<M: Merge> Root<M> {
         // A repeated id waits for the same acknowledgement as the first.
         askers.push(ask);
         if !known {
-            self.orders.remember(id, order, |id| self.node.knows(id));
+            self.orders
+                .remember(id, order.clone(), |id| self.node.knows(id));
         }
 
         Ok(())
     }
 
     /// Refuses what cannot go beside a command under way.
-    fn excludes(&self, order: Order) -> Result<(), Refusal> {
-        let under_way = |is_such: fn(Order) -> bool| {
+    fn excludes(&self, order: &Order) -> Result<(), Refusal> {
+        let under_way = |is_such: fn(&Order) -> bool| {
             self.orders
                 .such(is_such)
                 .find(|&id| self.node.is_under_way(id))
@@ -387,7 +389,7 @@ impl<M: Merge> Root<M> {
                     .map(|id| Refusal::Window { id })
             }
             Order::Shutdown => {
-                under_way(|order| order == Order::Shutdown).map(|id| Refusal::ShuttingDown { id })
+                under_way(|order| *order == Order::Shutdown).map(|id| Refusal::ShuttingDown { id })
             }
             Order::Pause { .. }
             | Order::Resume
@@ -395,7 +397,8 @@ impl<M: Merge> Root<M> {
             | Order::Record { .. }
             | Order::Strategy { .. }
             | Order::Analyses { .. }
-            | Order::Sampling { .. } => None,
+            | Order::Sampling { .. }
+            | Order::Select(_) => None,
         };
 
         refusal.map_or(Ok(()), Err)

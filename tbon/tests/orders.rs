@@ -1,5 +1,6 @@
 //! Promises about commands: where the root lays their cuts, and how long nodes wait for them.
 
+use invivo_proto::control::selection::{Fits, Rule, Selection};
 use invivo_proto::control::tree::{Acks, Command, Cut, Down, JobInfo, Order, Partial, Up, Verb};
 use invivo_proto::control::whereabouts::Whereabouts;
 use invivo_proto::ids::{CommandId, WorldRank};
@@ -47,12 +48,22 @@ fn give(root: &mut Root<MergeFn>, now_ns: u64, id: u64, order: Order) -> Vec<Roo
     )
 }
 
+fn selection() -> Selection {
+    Selection {
+        replaces: true,
+        rules: vec![Rule {
+            include: false,
+            fits: Fits::Name("tiny_*".to_owned()),
+        }],
+    }
+}
+
 fn verbs(actions: &[RootAction]) -> Vec<Verb> {
     let verb = |action: &RootAction| match action {
         RootAction::Down {
             message: Down::Command(command),
             ..
-        } => Some(command.verb),
+        } => Some(command.verb.clone()),
         _ => None,
     };
     actions.iter().filter_map(verb).collect()
@@ -94,9 +105,17 @@ fn cuts_lie_ahead_of_the_order_for_everybody_alike() {
             },
         ),
         (Order::Shutdown, Verb::Shutdown),
+        (
+            Order::Select(selection()),
+            Verb::Select {
+                selection: selection(),
+                at_ns,
+            },
+        ),
     ];
     for (order, verb) in meant {
-        assert_eq!(verbs(&give(&mut root(), NOW_NS, 1, order)), [verb, verb]);
+        let given = verbs(&give(&mut root(), NOW_NS, 1, order));
+        assert_eq!(given, [verb.clone(), verb]);
     }
 }
 
@@ -129,14 +148,14 @@ fn a_window_excludes_whatever_else_forgets_until_it_is_done() {
     let mut root = root();
     let window = Order::Window { length_ns: 5 };
     let refused = Some(Refusal::Window { id: CommandId(7) });
-    give(&mut root, NOW_NS, 7, window);
+    give(&mut root, NOW_NS, 7, window.clone());
     // However long its time is over: it is not known yet to be done everywhere.
     let later_ns = NOW_NS + AHEAD_NS + 1000;
-    for (order, id) in [(Order::Reset, 8), (window, 9)] {
+    for (order, id) in [(Order::Reset, 8), (window.clone(), 9)] {
         assert_eq!(refusal(&give(&mut root, later_ns, id, order)), refused);
     }
     assert_eq!(
-        give(&mut root, later_ns, 7, window),
+        give(&mut root, later_ns, 7, window.clone()),
         [],
         "the same command is no other window"
     );
@@ -187,12 +206,12 @@ fn the_root_counts_epochs_in_the_order_of_commands() {
                 ..JobInfo::default()
             }),
         );
-        for (id, (order, on, off)) in (0..).zip(orders) {
+        for (id, (order, on, off)) in (0..).zip(orders.clone()) {
             let epoch = |actions: &[RootAction]| match verbs(actions)[..] {
                 [Verb::Record { epoch, .. } | Verb::Window { epoch, .. }, _] => epoch,
                 ref other => panic!("{other:?}"),
             };
-            let given = give(&mut root, NOW_NS, id, order);
+            let given = give(&mut root, NOW_NS, id, order.clone());
             assert_eq!(
                 epoch(&given),
                 if recording { on } else { off },
@@ -349,7 +368,7 @@ fn the_time_for_a_command_begins_when_it_is_due() {
         to_ns: 60 * S,
         epoch: 1,
     };
-    assert_eq!(gives_up_ns(window, true), 57 * S + usual);
+    assert_eq!(gives_up_ns(window.clone(), true), 57 * S + usual);
     // One that is due already.
     assert_eq!(
         gives_up_ns(

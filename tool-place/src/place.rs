@@ -30,6 +30,7 @@ mod rank_counts;
 mod rest;
 mod sampling;
 mod saving;
+mod selecting;
 mod stack_names;
 mod stack_queries;
 mod supervisor_messages;
@@ -58,6 +59,7 @@ use local_ranks::LocalRanks;
 use queries::Queries;
 use rustix::event::PollFd;
 use sampling::Sampling;
+use selecting::Selecting;
 use std::collections::VecDeque;
 use tree_side::{FromTree, TreeSide};
 
@@ -74,6 +76,7 @@ pub struct Place {
     commands: Commands,
     switches: AnalysisSwitches,
     sampling: Sampling,
+    selecting: Selecting,
     queries: Queries,
     groups: GroupExchange,
     recycling: Recycling,
@@ -105,6 +108,7 @@ impl Place {
             commands: Commands::new(set),
             switches: AnalysisSwitches::default(),
             sampling: Sampling::default(),
+            selecting: Selecting::default(),
             queries: Queries::default(),
             groups: GroupExchange::default(),
             recycling: Recycling::default(),
@@ -229,6 +233,9 @@ impl Place {
         self.answer(now, answers);
         let answers = self.sampling.due(now);
         self.answer(now, answers);
+        let (names, clock) = (&mut self.queries.code, self.tree.clock());
+        let answers = self.selecting.step(now, clock, names, &mut self.local);
+        self.answer(now, answers);
         let answers = self.commands.tick_pauses(now, &mut self.local);
         self.answer(now, answers);
         self.answer_due_queries(now);
@@ -271,6 +278,7 @@ impl Place {
         let refusal = self.commands.refusal(&self.local);
         let mut answers = self.switches.refuse(&refusal);
         answers.extend(self.sampling.refuse(&refusal));
+        answers.extend(self.selecting.refuse(&refusal));
         self.sampling.end(&mut self.local);
         self.answer(now, answers);
         self.local.let_go(now);
@@ -317,9 +325,15 @@ impl Place {
             Down::Query { wave, query } => {
                 self.catch_up(now);
                 let clock = self.tree.clock();
-                let answer =
-                    self.queries
-                        .begin(now, wave, query, clock, &self.commands, &mut self.local);
+                let answer = self.queries.begin(
+                    now,
+                    wave,
+                    query,
+                    clock,
+                    &self.commands,
+                    &self.selecting,
+                    &mut self.local,
+                );
                 answer.into_iter().collect()
             }
             Down::Heartbeat => self.commands.heartbeat(now, &mut self.local),
@@ -352,6 +366,7 @@ impl Place {
             return Vec::new();
         }
         self.sampling.begin(job.sampling, &mut self.local);
+        self.selecting.begin(&job.selection, &self.local);
         self.commands
             .begin(now, job, self.tree.clock(), &mut self.local)
     }
@@ -378,6 +393,11 @@ impl Place {
             Verb::Analyses { .. } => {
                 let clock = self.tree.clock();
                 self.switches.command(now, command, clock, &mut self.local)
+            }
+            Verb::Select { .. } => {
+                let (names, clock) = (&mut self.queries.code, self.tree.clock());
+                self.selecting
+                    .command(now, command, clock, names, &mut self.local)
             }
             Verb::Sampling { frequency } => {
                 self.sampling

@@ -230,7 +230,8 @@ impl Recording {
             | Verb::Hold { .. }
             | Verb::Strategy { .. }
             | Verb::Analyses { .. }
-            | Verb::Sampling { .. } => {
+            | Verb::Sampling { .. }
+            | Verb::Select { .. } => {
                 return actions;
             }
         }

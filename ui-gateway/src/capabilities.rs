@@ -1,7 +1,7 @@
 //! What clients are told that this gateway can do.
 
 /// What a gateway of this version can do; commands by the names of their orders.
-pub const CAPABILITIES: [&str; 29] = [
+pub const CAPABILITIES: [&str; 30] = [
     "status",
     "watch",
     "functions",
@@ -24,6 +24,7 @@ pub const CAPABILITIES: [&str; 29] = [
     "strategy",
     "analyses",
     "sampling",
+    "selection",
     "buffers",
     "records",
     "timeline",
@@ -38,6 +39,7 @@ mod tests {
     use super::*;
     use invivo_proto::control::analyses::AnalysisSet;
     use invivo_proto::control::order::Order;
+    use invivo_proto::control::selection::Selection;
     use invivo_proto::control::strategy::Strategy;
 
     #[test]
@@ -58,6 +60,7 @@ mod tests {
                 on: true,
             },
             Order::Sampling { frequency: 1 },
+            Order::Select(Selection::default()),
         ] {
             assert!(CAPABILITIES.contains(&order.name()));
         }

@@ -376,6 +376,20 @@ impl v1::invivo_server::Invivo for Service {
         self.command(request).await
     }
 
+    async fn set_selection(
+        &self,
+        request: Request<v1::SetSelectionRequest>,
+    ) -> Result<Response<v1::CommandReply>, Status> {
+        self.command(request).await
+    }
+
+    async fn selection(
+        &self,
+        request: Request<v1::SelectionRequest>,
+    ) -> Result<Response<v1::SelectionReply>, Status> {
+        self.answer_selection(caller(&request)?.token).await
+    }
+
     async fn analyses(
         &self,
         request: Request<v1::AnalysesRequest>,

@@ -59,6 +59,7 @@ async fn hello_has_versions_capabilities_and_the_job() {
             "strategy",
             "analyses",
             "sampling",
+            "selection",
             "buffers",
             "records",
             "timeline",
@@ -131,10 +132,8 @@ async fn views_carry_their_coverage_and_ledger() {
         );
         let ledger = coverage.ledger.expect("ledger");
         let dropped = ledger.dropped.expect("dropped");
-        assert_eq!(
-            (dropped.no_packet, dropped.no_location, dropped.switched),
-            (4, 2, 1)
-        );
+        let lost = (dropped.no_packet, dropped.no_location);
+        assert_eq!((lost, ledger.not_selected), ((4, 2), 1));
         let placed = ledger.open + ledger.in_flight + ledger.kept + ledger.reduced + 4 + 2 + 1;
         assert_eq!((ledger.entered, placed), (60, 60));
     }

@@ -23,7 +23,7 @@ async fn two_followers_see_old_entries_and_each_new_outcome() {
     let job = JobDir::new();
     let _root = ScriptedRoot::start(&job.link(), |ask| match ask {
         Ask::Command { order, .. } => {
-            Reply::Late(Duration::from_millis(100), Answer::Command(acks(*order)))
+            Reply::Late(Duration::from_millis(100), Answer::Command(acks(order)))
         }
         other => known(other),
     });

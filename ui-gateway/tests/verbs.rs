@@ -149,7 +149,7 @@ async fn one_id_is_one_command_and_has_one_answer() {
     let job = JobDir::new();
     let root = ScriptedRoot::start(&job.link(), |ask| match ask {
         Ask::Command { order, .. } => {
-            Reply::Late(Duration::from_millis(200), Answer::Command(acks(*order)))
+            Reply::Late(Duration::from_millis(200), Answer::Command(acks(order)))
         }
         other => known(other),
     });
@@ -221,7 +221,7 @@ async fn a_window_outlives_its_client_and_is_answered_later() {
             let length = Duration::from_nanos(*length_ns);
             Reply::Late(
                 length + Duration::from_millis(100),
-                Answer::Command(acks(*order)),
+                Answer::Command(acks(order)),
             )
         }
         other => known(other),
@@ -258,7 +258,7 @@ async fn the_log_has_the_outcome_without_a_client() {
     let job = JobDir::new();
     let _root = ScriptedRoot::start(&job.link(), |ask| match ask {
         Ask::Command { order, .. } => {
-            Reply::Late(Duration::from_millis(300), Answer::Command(acks(*order)))
+            Reply::Late(Duration::from_millis(300), Answer::Command(acks(order)))
         }
         other => known(other),
     });

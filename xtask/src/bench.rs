@@ -17,6 +17,7 @@ mod otfx;
 mod page;
 mod pairs;
 mod place;
+mod probe;
 mod processes;
 mod profile;
 mod programs;
@@ -47,11 +48,16 @@ const fn bench(name: &'static str, about: &'static str, run: fn(&Effort) -> Resu
 }
 
 /// All benches, in the order in which they run.
-const BENCHES: [Bench; 14] = [
+const BENCHES: [Bench; 15] = [
     bench(
         "shim",
         "what tools add to cheap MPI calls, beside EZTrace",
         shim::run,
+    ),
+    bench(
+        "probe",
+        "what begins and ends of regions cost, recorded and not selected",
+        probe::run,
     ),
     bench("steer", "how long commands take", |_| steer::run()),
     bench("bytes", "bytes of a recorded call", bytes::run),

@@ -3,6 +3,7 @@
 //!
 //! The results are committed; tests compare them with what is generated.
 
+mod groups;
 mod hooks;
 mod needs;
 mod shares;
@@ -69,15 +70,17 @@ fn list(functions: &[Function]) -> String {
     );
     // Number 0 stands for no function: records name functions by their index in this list.
     out.push_str(
-        "    Function { name: \"no function\", recorded: false, needs: Needs::Nothing },\n",
+        "    Function { name: \"no function\", recorded: false, needs: Needs::Nothing, group: Group::Other, selectable: false },\n",
     );
     for function in functions {
         let _ = writeln!(
             out,
-            "    Function {{ name: \"{}\", recorded: {}, needs: Needs::{} }},",
+            "    Function {{ name: \"{}\", recorded: {}, needs: Needs::{}, group: Group::{}, selectable: {} }},",
             function.name,
             recorded(&function.role),
-            needs::needs(function).0
+            needs::needs(function).0,
+            groups::group(function),
+            groups::is_selectable(function)
         );
     }
     out.push_str("]\n");

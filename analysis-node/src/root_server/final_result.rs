@@ -147,6 +147,7 @@ impl FinalResult {
             | Answer::Records(..)
             | Answer::Timeline(..)
             | Answer::Stacks(..)
+            | Answer::Selection(..)
             | Answer::Profile(..)
             | Answer::Grid(..) => {}
             Answer::Sites(..) | Answer::Regions(..) | Answer::Saved(..) => {}

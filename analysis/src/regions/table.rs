@@ -21,27 +21,33 @@ pub struct Found {
 impl Regions {
     /// The table so far: those `rows_max` rows that have the most time
     /// ([`invivo_proto::control::regions::ROWS_MAX`] at most). Regions that are open count as far
-    /// as their threads have been followed.
-    pub fn find(&self, rows_max: u32) -> Found {
+    /// as their threads have been followed; `is_off` says which a rank does not record.
+    pub fn find(&self, rows_max: u32, is_off: impl Fn(Rank, RegionId) -> bool) -> Found {
         let mut found = Found::default();
         found.table.rows_max = rows_max.min(ROWS_MAX);
         for of_rank in &self.ranks {
             // Several numbers may be of one region: of a library that was loaded again.
-            let mut rows: BTreeMap<Region, Row> = BTreeMap::new();
+            let mut rows: BTreeMap<Region, (Row, bool)> = BTreeMap::new();
             for (number, row) in of_rank.rows_now().into_iter().enumerate() {
                 if row.is_empty() {
                     continue;
                 }
-                let region = RegionId(REGIONS_END + number as u16);
-                let (region, module) = self.region(of_rank, region);
+                let number = RegionId(REGIONS_END + number as u16);
+                let (region, module) = self.region(of_rank, number);
                 if let Some(module) = module {
                     let here = || (module.clone(), of_rank.rank);
                     found.code.entry(region.clone()).or_insert_with(here);
                 }
-                rows.entry(region).or_default().add(row);
+                let (sum, off) = rows.entry(region).or_default();
+                sum.add(row);
+                *off |= is_off(of_rank.rank, number);
             }
-            for (region, row) in rows {
-                add_row(&mut found.table.rows, region, row.stats(of_rank.rank));
+            for (region, (row, off)) in rows {
+                let stats = RegionStats {
+                    off: u32::from(off),
+                    ..row.stats(of_rank.rank)
+                };
+                add_row(&mut found.table.rows, region, stats);
             }
         }
         cut(&mut found.table);
@@ -103,6 +109,7 @@ impl Row {
             ranks: 1,
             most: (rank, ns),
             least: (rank, ns),
+            off: 0,
             named: Vec::new(),
         }
     }
@@ -121,6 +128,7 @@ fn add(into: &mut RegionStats, from: &RegionStats) {
     into.mpi_ns = into.mpi_ns.saturating_add(from.mpi_ns);
     into.own_mpi_ns = into.own_mpi_ns.saturating_add(from.own_mpi_ns);
     into.ranks = into.ranks.saturating_add(from.ranks);
+    into.off = into.off.saturating_add(from.off);
     into.most = [into.most, from.most]
         .into_iter()
         .min_by_key(|(rank, ns)| (Reverse(*ns), *rank))

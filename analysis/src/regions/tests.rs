@@ -105,7 +105,7 @@ fn feed(regions: &mut Regions, location: LocationId, steps: &[(u64, Step)]) {
 }
 
 fn by_name(regions: &Regions) -> Map<u16, RegionStats> {
-    let rows = regions.find(100).table.rows.into_iter();
+    let rows = regions.find(100, |_, _| false).table.rows.into_iter();
     rows.map(|(region, row)| match region {
         Region::Marked(name) => (u16::from(name.as_bytes()[0] - b'a'), row),
         Region::Function(_) => panic!("all are marked"),
@@ -167,7 +167,7 @@ proptest! {
             feed(&mut whole, at(rank, 0), &steps);
             parts.push(part);
         }
-        let whole = whole.find(100).table;
+        let whole = whole.find(100, |_, _| false).table;
         let sums = |table: &RegionTable| {
             let rows = || table.rows.values().chain([&table.left_out]);
             let sum = |of: fn(&RegionStats) -> u64| rows().map(of).sum::<u64>();
@@ -177,7 +177,7 @@ proptest! {
             let merged = |rows_max| {
                 let mut all = RegionTable::default();
                 for part in order {
-                    merge(&mut all, parts[part].find(rows_max).table);
+                    merge(&mut all, parts[part].find(rows_max, |_, _| false).table);
                 }
                 all
             };
@@ -231,7 +231,7 @@ fn ranks_are_joined_by_name_and_by_function() {
         let ns = 100 * u64::from(rank + 1);
         regions.spend(location, 200, Spent { ns, mpi_ns: 0 });
     }
-    let found = regions.find(10);
+    let found = regions.find(10, |_, _| false);
     let function = Region::Function(Place::Code {
         file: "solver".into(),
         build_id: vec![1],

@@ -223,10 +223,22 @@ impl Call {
         location.open_at = 0;
     }
 
+    /// Whether its function is not selected. What others are understood by is recorded all the
+    /// same: messages, requests that are posted or completed.
+    #[inline(always)]
+    fn is_left_out(&self) -> bool {
+        matches!(self.kind, RecordKind::Plain | RecordKind::Collective)
+            && self.parts == 0
+            && self.location.control.off.has(self.region)
+    }
+
     /// Writes the record, if there is to be one.
     #[inline(always)]
     pub fn write(&mut self) {
         if self.recorded() {
+            if self.is_left_out() {
+                return self.location.leave_out();
+            }
             let times = (self.begin, self.end);
             self.location
                 .record(self.kind, self.facts, times, self.ordinal, self.parts);

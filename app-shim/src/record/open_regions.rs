@@ -35,6 +35,9 @@ pub struct Open {
     pub frame: usize,
     pub is_marked: bool,
     pub region: RegionId,
+    /// Begins right inside it that are not recorded, and have not ended: of marked regions, and of
+    /// its own function.
+    pub passed: u16,
 }
 
 impl Regions {
@@ -51,6 +54,7 @@ impl Regions {
                 frame: 0,
                 is_marked: false,
                 region: RegionId(0),
+                passed: 0,
             }; OPEN_MAX],
         }
     }
@@ -88,5 +92,11 @@ impl Regions {
     #[inline(always)]
     pub fn innermost(&self) -> Option<&Open> {
         self.open.get(self.depth.checked_sub(1)?)
+    }
+
+    /// The same, to note something of it.
+    #[inline(always)]
+    pub fn innermost_mut(&mut self) -> Option<&mut Open> {
+        self.open.get_mut(self.depth.checked_sub(1)?)
     }
 }

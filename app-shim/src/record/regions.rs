@@ -94,6 +94,7 @@ impl Location {
                 frame: frame.min(around),
                 is_marked: frame == MARKED,
                 region,
+                passed: 0,
             };
             self.regions.depth = depth + 1;
         }
@@ -109,9 +110,12 @@ impl Location {
             return;
         }
         let is_it = |innermost: &Open| innermost.region == region;
-        if self.regions.innermost().is_some_and(is_it) {
+        // What a program marks it ends by its name, also where it forgets an end further in.
+        let is_marked = frame == MARKED;
+        let is_plain = |innermost: &Open| is_it(innermost) && (innermost.passed == 0 || is_marked);
+        if self.regions.innermost().is_some_and(is_plain) {
             self.end_innermost(now);
-        } else {
+        } else if !self.is_end_of_passed(region, is_marked) {
             self.end_further_out(now, is_it);
         }
     }
@@ -130,6 +134,9 @@ impl Location {
 
     /// Leaves the marked region that was entered last.
     pub fn leave_marked(&mut self) {
+        if self.pass_end(|_| true) {
+            return;
+        }
         let now = self.region_time();
         if self.regions.deeper != 0 {
             self.regions.deeper -= 1;
@@ -144,8 +151,11 @@ impl Location {
     fn end_further_out(&mut self, now: u64, is_meant: impl Fn(&Open) -> bool) {
         let open = self.regions.open.get(..self.regions.depth);
         let Some(at) = open.and_then(|open| open.iter().rposition(is_meant)) else {
-            // Outside of all regions: it was entered before anything was observed.
-            self.count_lost(region_loss::REPAIRED, u64::from(self.regions.depth != 0));
+            // Outside of all regions: it was entered before anything was observed. And where the
+            // selection has changed, it may not have been recorded then.
+            let is_wrong =
+                self.regions.depth != 0 && self.control.selections.load(Ordering::Relaxed) == 0;
+            self.count_lost(region_loss::REPAIRED, u64::from(is_wrong));
             return;
         };
         self.regions.deeper = 0;

@@ -79,6 +79,12 @@ impl Location {
         }
     }
 
+    /// Counts a call that is not selected.
+    #[inline(always)]
+    pub fn leave_out(&self) {
+        add(&self.status.dropped[DropReason::NotSelected as usize], 1);
+    }
+
     /// Counts a call that is dropped; `posts` says whether it posts a request, its parts apart.
     #[cold]
     #[inline(never)]

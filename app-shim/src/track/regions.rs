@@ -51,26 +51,51 @@ fn slot_of(key: u64) -> usize {
     (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - REGION_SLOT_BITS)) as usize
 }
 
-/// The region of the function at an address.
+/// The region of the function at an address, where that is found at once.
 #[inline(always)]
-pub fn of_function(address: usize) -> RegionId {
-    known(address as u64).unwrap_or_else(|| keeping_errno(|| meet_function(address)))
+pub fn found_function(address: usize) -> Option<RegionId> {
+    known(address as u64)
 }
 
-/// The region of a name.
-///
-/// # Safety
-/// A string of C, or null.
-pub unsafe fn of_name(name: *const c_char) -> RegionId {
-    if name.is_null() {
-        return RegionId::OTHERS;
+/// The same where it is not.
+pub fn of_function(address: usize) -> RegionId {
+    keeping_errno(|| meet_function(address))
+}
+
+/// A name of a region, and its key.
+#[derive(Clone, Copy)]
+pub struct Name<'a> {
+    key: u64,
+    name: &'a [u8],
+}
+
+impl Name<'_> {
+    /// Nothing for null.
+    ///
+    /// # Safety
+    /// A string of C that outlives this, or null.
+    pub unsafe fn of(name: *const c_char) -> Option<Self> {
+        if name.is_null() {
+            return None;
+        }
+        // SAFETY: no byte behind the end of the string is read, nor more than so many.
+        let length = unsafe { libc::strnlen(name, REGION_NAME_BYTES_MAX) };
+        // SAFETY: so many bytes of the string are there.
+        let name = unsafe { core::slice::from_raw_parts(name.cast::<u8>(), length) };
+        let key = files::hash(name.iter()) | NAMED;
+        Some(Name { key, name })
     }
-    // SAFETY: no byte behind the end of the string is read, nor more than so many.
-    let length = unsafe { libc::strnlen(name, REGION_NAME_BYTES_MAX) };
-    // SAFETY: so many bytes of the string are there.
-    let name = unsafe { core::slice::from_raw_parts(name.cast::<u8>(), length) };
-    let key = files::hash(name.iter()) | NAMED;
-    known(key).unwrap_or_else(|| keeping_errno(|| meet_name(key, name)))
+
+    /// Its region, where that is found at once.
+    pub fn found(self) -> Option<RegionId> {
+        known(self.key)
+    }
+
+    /// Its region.
+    pub fn region(self) -> RegionId {
+        self.found()
+            .unwrap_or_else(|| keeping_errno(|| meet_name(self.key, self.name)))
+    }
 }
 
 /// What the first slot of a key says, where it is the key's.

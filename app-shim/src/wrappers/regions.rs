@@ -3,13 +3,16 @@
 
 use crate::errno::keeping_errno;
 use crate::process;
+use crate::record::location::{Here, Location};
 use crate::record::open_regions::MARKED;
+use crate::record::passed_regions;
 use crate::record::regions::change;
 use crate::record::thread_location::known;
 use crate::resolve::{modules, symbols::NextFunction};
-use crate::track::regions::{of_function, of_name};
+use crate::track::regions::{Name, found_function, of_function};
 use core::ffi::{c_char, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
+use invivo_proto::ids::RegionId;
 
 /// Begins a region of this name in the calling thread.
 #[unsafe(no_mangle)]
@@ -17,11 +20,16 @@ pub unsafe extern "C" fn invivo_region_begin(name: *const c_char) {
     let Some(here) = known().filter(|_| process::observing()) else {
         return;
     };
-    change(here, |location| {
-        // SAFETY: the caller gives a string of C, or null.
-        let region = unsafe { of_name(name) };
-        location.enter_region(region, MARKED);
-    });
+    // SAFETY: the caller gives a string of C, or null.
+    let region = match unsafe { Name::of(name) } {
+        Some(name) => name.found().or_else(|| meet(here, || name.region())),
+        None => Some(RegionId::OTHERS),
+    };
+    match region {
+        Some(region) if here.control.off.has(region) => passed_regions::begins(here, region, true),
+        Some(region) => change(here, |location| location.enter_region(region, MARKED)),
+        None => {}
+    }
 }
 
 /// Ends the innermost region of this name that the calling thread is in; without a name, the one
@@ -31,14 +39,26 @@ pub unsafe extern "C" fn invivo_region_end(name: *const c_char) {
     let Some(here) = known().filter(|_| process::observing()) else {
         return;
     };
-    change(here, |location| {
-        if name.is_null() {
-            return location.leave_marked();
+    // SAFETY: the caller gives a string of C, or null.
+    let Some(name) = (unsafe { Name::of(name) }) else {
+        return change(here, Location::leave_marked);
+    };
+    match name.found().or_else(|| meet(here, || name.region())) {
+        Some(region) if here.control.off.has(region) => {
+            passed_regions::ends(here, region, true, MARKED);
         }
-        // SAFETY: the caller gives a string of C.
-        let region = unsafe { of_name(name) };
-        location.leave_region(region, MARKED);
-    });
+        Some(region) => change(here, |location| location.leave_region(region, MARKED)),
+        None => {}
+    }
+}
+
+/// Numbers a region that was not met before; not where the regions of the thread do not change.
+#[cold]
+#[inline(never)]
+fn meet(here: Here, region: impl FnOnce() -> RegionId) -> Option<RegionId> {
+    let mut met = None;
+    change(here, |_| met = Some(region()));
+    met
 }
 
 type Hook = unsafe extern "C" fn(*mut c_void, *mut c_void);
@@ -74,12 +94,19 @@ fn look_for_hook(known: &AtomicUsize, next: &NextFunction) -> usize {
 
 /// One of the two hooks. Its entry adds where the stack of the function lies that calls it.
 macro_rules! hook {
-    ($name:ident, $body:ident, $change:ident) => {
+    ($name:ident, $body:ident, |$here:ident, $region:ident, $frame:ident| $pass:expr, $change:ident) => {
         unsafe extern "C" fn $body(function: *mut c_void, caller: *mut c_void, frame: usize) {
             if let Some(here) = known().filter(|_| process::observing()) {
-                change(here, |location| {
-                    location.$change(of_function(function as usize), frame);
-                });
+                let function = function as usize;
+                let found = found_function(function);
+                match found.or_else(|| meet(here, || of_function(function))) {
+                    Some(region) if here.control.off.has(region) => {
+                        let ($here, $region, $frame) = (here, region, frame);
+                        $pass;
+                    }
+                    Some(region) => change(here, |location| location.$change(region, frame)),
+                    None => {}
+                }
             }
             static KNOWN: AtomicUsize = AtomicUsize::new(UNKNOWN);
             static NEXT: NextFunction =
@@ -107,5 +134,15 @@ macro_rules! hook {
         }
     };
 }
-hook!(__cyg_profile_func_enter, entered, enter_region);
-hook!(__cyg_profile_func_exit, left, leave_region);
+hook!(
+    __cyg_profile_func_enter,
+    entered,
+    |here, region, _frame| passed_regions::begins(here, region, false),
+    enter_region
+);
+hook!(
+    __cyg_profile_func_exit,
+    left,
+    |here, region, frame| passed_regions::ends(here, region, false, frame),
+    leave_region
+);

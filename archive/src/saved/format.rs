@@ -159,7 +159,7 @@ pub struct OpenCall {
     pub occupant: u32,
 }
 
-/// Where calls are: entered = open + in flight + kept + reduced + dropped + reset.
+/// Where calls are: entered = open + in flight + kept + reduced + dropped + reset + not selected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ledger {
     pub entered: u64,
@@ -174,6 +174,9 @@ pub struct Ledger {
     pub dropped: u64,
     /// Forgotten by a reset or a window.
     pub reset: u64,
+    /// Not recorded, as their functions were not selected.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub not_selected: u64,
 }
 
 /// Records that a buffer lost.

@@ -157,7 +157,7 @@ pub(super) async fn carry_out(target: &Target, order: Order) -> anyhow::Result<O
         }
         _ => Progress::show("waiting for every rank", None),
     };
-    let reply = steer::give(order, &job, &client).await;
+    let reply = steer::give(&order, &job, &client).await;
     progress.end().await;
     let reply = reply?;
 
@@ -166,8 +166,8 @@ pub(super) async fn carry_out(target: &Target, order: Order) -> anyhow::Result<O
     } else {
         print(&format!(
             "{}{}\n",
-            steer::sentence(order, &reply.clone().since(job.started_ns)),
-            next(order, &reply)
+            steer::sentence(&order, &reply.clone().since(job.started_ns)),
+            next(&order, &reply)
         ))?;
     }
     Ok(acknowledged(&reply))
@@ -186,7 +186,7 @@ pub(super) fn acknowledged(reply: &CommandReply) -> Outcome {
 }
 
 /// What can be done next.
-fn next(order: Order, reply: &CommandReply) -> String {
+fn next(order: &Order, reply: &CommandReply) -> String {
     match order {
         // Nothing was done, so there is nothing to undo.
         _ if reply.done == 0 => String::new(),
@@ -207,5 +207,7 @@ fn next(order: Order, reply: &CommandReply) -> String {
         Order::Analyses { these, on: false } => {
             format!("; to switch on again: invivo analyses on {these}")
         }
+        Order::Select(selection) if steer::is_all(selection) => String::new(),
+        Order::Select(_) => "; to see what it does: invivo selection".to_owned(),
     }
 }

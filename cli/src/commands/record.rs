@@ -79,7 +79,7 @@ async fn window(target: &Target, length: Time) -> anyhow::Result<Outcome> {
 
     let progress = Progress::show("recording", Some(length.0));
     // Acknowledged only behind the window's end, when all of its records have been taken.
-    let reply = steer::give(order, &job, &client).await;
+    let reply = steer::give(&order, &job, &client).await;
     progress.end().await;
     let reply = reply?;
 
@@ -98,7 +98,7 @@ async fn window(target: &Target, length: Time) -> anyhow::Result<Outcome> {
     } else {
         print(&format!(
             "{}; {} in it; see them: invivo functions\n",
-            steer::sentence(order, &reply.clone().since(job.started_ns)),
+            steer::sentence(&order, &reply.clone().since(job.started_ns)),
             counted(calls, "call")
         ))?;
     }

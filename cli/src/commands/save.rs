@@ -131,6 +131,7 @@ fn text(dir: &Path, about: &invivo_archive::saved::format::About, received: &Rec
         (received.dropped, "dropped"),
         (received.reset, "forgotten by a reset"),
         (received.in_flight, "not read yet"),
+        (received.not_selected, "not selected"),
     ];
     let lost = lost.iter().filter(|(calls, _)| *calls != 0);
     let lost = lost.map(|(calls, how)| format!("{} {how}", units::counted(*calls, "call")));

@@ -118,7 +118,7 @@ const fn buffers(name: &'static str, unit: Unit, get: fn(&BuffersReply) -> f64) 
 }
 
 /// All fields.
-pub const FIELDS: [Field; 48] = [
+pub const FIELDS: [Field; 49] = [
     status("ranks", Unit::Count, |coverage, _, _| coverage.ranks.into()),
     status("reporting", Unit::Count, |coverage, _, _| {
         coverage.ranks_reporting.into()
@@ -166,9 +166,12 @@ pub const FIELDS: [Field; 48] = [
     status("reduced", Unit::Count, |_, ledger, _| ledger.reduced as f64),
     status("dropped", Unit::Count, |_, ledger, _| {
         let shim = ledger.dropped.unwrap_or_default();
-        (shim.no_packet + shim.no_location + shim.switched + ledger.dropped_by_place) as f64
+        (shim.no_packet + shim.no_location + ledger.dropped_by_place) as f64
     }),
     status("reset", Unit::Count, |_, ledger, _| ledger.reset as f64),
+    status("not-selected", Unit::Count, |_, ledger, _| {
+        ledger.not_selected as f64
+    }),
     status("notes", Unit::Count, |_, _, status| {
         status.notes.len() as f64
     }),

@@ -2,6 +2,7 @@
 
 mod comparison;
 mod reader;
+mod selection;
 
 use super::check::check;
 use super::field::{Field, Kind};
@@ -16,9 +17,22 @@ use std::time::Duration;
 use toml::de::{DeTable, DeValue};
 
 /// What a step can do, each a key of it.
-pub(super) const ACTIONS: [&str; 14] = [
-    "wait", "pause", "resume", "hold", "reset", "record", "strategy", "analyses", "sampling",
-    "query", "assert", "save", "loop", "shutdown",
+pub(super) const ACTIONS: [&str; 15] = [
+    "wait",
+    "pause",
+    "resume",
+    "hold",
+    "reset",
+    "record",
+    "strategy",
+    "analyses",
+    "sampling",
+    "selection",
+    "query",
+    "assert",
+    "save",
+    "loop",
+    "shutdown",
 ];
 
 /// Reads a session and checks that it makes sense.
@@ -141,6 +155,7 @@ impl Reader<'_> {
                 strategy: self.parsed(value, key, Value::parse)?,
             }),
             "analyses" => Action::Order(self.analyses(value)?),
+            "selection" => Action::Order(self.selection(value)?),
             "query" => Action::Query(self.choice(
                 value,
                 "query",

@@ -183,13 +183,13 @@ impl<L: Listener> Session<'_, L> {
         // Bounded, because the gate opens by itself when the lease is over.
         let resumed = timeout(
             CLEANUP_TIME,
-            steer::give(Order::Resume, self.job, &self.client),
+            steer::give(&Order::Resume, self.job, &self.client),
         )
         .await;
         Some(match resumed {
             Ok(Ok(reply)) => format!(
                 "the application goes on: {}",
-                steer::sentence(Order::Resume, &reply)
+                steer::sentence(&Order::Resume, &reply)
             ),
             Ok(Err(error)) => {
                 format!("the application could not be let go on, and does so by itself: {error}")

@@ -2,6 +2,7 @@
 
 use super::comparison::Comparison;
 use super::field::Kind;
+use crate::steer;
 use invivo_grpc::v1::{RankCounts, RankState};
 use invivo_proto::control::order::Order;
 use invivo_report::units::counted;
@@ -180,6 +181,12 @@ impl Display for Action {
             Action::Order(Order::Strategy { strategy }) => write!(f, "keep by {strategy}"),
             Action::Order(Order::Analyses { these, on }) => {
                 write!(f, "switch {these} {}", if *on { "on" } else { "off" })
+            }
+            Action::Order(Order::Select(selection)) if steer::is_all(selection) => {
+                f.write_str("record all regions and functions")
+            }
+            Action::Order(Order::Select(selection)) => {
+                write!(f, "select by {}", steer::rules(selection))
             }
             Action::Order(order) => f.write_str(order.name()),
             Action::Query(kind) => write!(f, "query {}", kind.name()),

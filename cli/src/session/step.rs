@@ -88,7 +88,7 @@ impl<L> Session<'_, L> {
                 }
                 passed("")
             }
-            Action::Order(order) => self.order(*order).await,
+            Action::Order(order) => self.order(order).await,
             Action::Query(kind) => {
                 let answer = self.ask(*kind).await?;
                 let done = Passed {
@@ -107,7 +107,7 @@ impl<L> Session<'_, L> {
         }
     }
 
-    async fn order(&mut self, order: Order) -> Done {
+    async fn order(&mut self, order: &Order) -> Done {
         // Noted before the order is given: it may be carried out although the step times out.
         self.standing |= matches!(order, Order::Pause { .. } | Order::Hold { .. });
         let given = steer::give(order, self.job, &self.client).await;
@@ -128,7 +128,7 @@ impl<L> Session<'_, L> {
             });
         }
         // Only when every rank has acknowledged: after a partial resume some still stand.
-        self.standing &= order != Order::Resume;
+        self.standing &= *order != Order::Resume;
         Ok(Passed {
             detail: steer::sentence(order, &reply),
             answer,

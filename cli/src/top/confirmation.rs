@@ -7,17 +7,17 @@ use invivo_proto::control::order::Order;
 use invivo_report::units::{counted, duration};
 
 /// The question before an order is given to a job of `ranks` ranks.
-pub fn question(order: Order, ranks: u32) -> String {
+pub fn question(order: &Order, ranks: u32) -> String {
     let ranks = counted(ranks.into(), "rank");
     match order {
         Order::Pause { lease_ns } => format!(
             "Pause the application ({ranks}) for at most {}? y/n",
-            time(lease_ns)
+            time(*lease_ns)
         ),
         Order::Resume => format!("Let the application ({ranks}) go on? y/n"),
         Order::Hold { lease_ns } => format!(
             "Hold {ranks} behind MPI_Init for at most {}? y/n",
-            time(lease_ns)
+            time(*lease_ns)
         ),
         Order::Reset => "Forget everything recorded so far? y/n".to_owned(),
         Order::Record { on: true } => format!("Switch recording on ({ranks})? y/n"),
@@ -26,23 +26,29 @@ pub fn question(order: Order, ranks: u32) -> String {
         }
         Order::Window { length_ns } => format!(
             "Forget everything so far and record {} only? y/n",
-            time(length_ns)
+            time(*length_ns)
         ),
         Order::Strategy { strategy } => {
             format!("Let the buffers of {ranks} keep by {strategy}? y/n")
         }
         Order::Analyses { these, on } => {
-            let switch = if on { "on" } else { "off" };
+            let switch = if *on { "on" } else { "off" };
             format!("Switch {these} {switch} ({ranks})? y/n")
         }
         Order::Sampling { frequency: 0 } => format!("End sampling of {ranks}? y/n"),
         Order::Sampling { .. } => format!("Sample {ranks} at {order}? y/n"),
+        Order::Select(selection) if steer::is_all(selection) => {
+            format!("Record all regions and functions again ({ranks})? y/n")
+        }
+        Order::Select(selection) => {
+            format!("Select ({ranks}) by {}? y/n", steer::rules(selection))
+        }
         Order::Shutdown => "End the measurement? y/n".to_owned(),
     }
 }
 
 /// While it is done.
-pub fn progress(order: Order) -> String {
+pub fn progress(order: &Order) -> String {
     match order {
         Order::Pause { .. } => "pausing ...".to_owned(),
         Order::Resume => "resuming ...".to_owned(),
@@ -50,16 +56,17 @@ pub fn progress(order: Order) -> String {
         Order::Reset => "resetting ...".to_owned(),
         Order::Record { on: true } => "switching recording on ...".to_owned(),
         Order::Record { on: false } => "switching recording off ...".to_owned(),
-        Order::Window { length_ns } => format!("recording a window of {} ...", time(length_ns)),
+        Order::Window { length_ns } => format!("recording a window of {} ...", time(*length_ns)),
         Order::Strategy { .. } => "changing the buffers ...".to_owned(),
         Order::Analyses { .. } => "switching analyses ...".to_owned(),
         Order::Sampling { .. } => "switching sampling ...".to_owned(),
+        Order::Select(_) => "changing what is recorded ...".to_owned(),
         Order::Shutdown => "ending the measurement ...".to_owned(),
     }
 }
 
 /// How it went, in a line that begins with what matters, and whether it was done on every rank.
-pub fn outcome(order: Order, reply: &CommandReply) -> (String, bool) {
+pub fn outcome(order: &Order, reply: &CommandReply) -> (String, bool) {
     let sentence = steer::sentence(order, reply);
     if command::complete(reply) {
         return (sentence, true);
@@ -104,7 +111,7 @@ mod tests {
                 length_ns: 1_500_000_000,
             },
         ]
-        .map(|order| question(order, 8));
+        .map(|order| question(&order, 8));
         assert_eq!(
             questions,
             [
@@ -134,7 +141,7 @@ mod tests {
         };
         let pause = Order::Pause { lease_ns: 0 };
         assert_eq!(
-            outcome(pause, &reply),
+            outcome(&pause, &reply),
             (
                 "paused 8 of 8 ranks in 3.10 ms, slowest rank 5 (3 held in MPI)".to_owned(),
                 true
@@ -145,7 +152,7 @@ mod tests {
             missing: vec![9],
             ..reply
         };
-        let (text, complete) = outcome(Order::Reset, &missing);
+        let (text, complete) = outcome(&Order::Reset, &missing);
         assert!(!complete);
         assert!(
             text.starts_with("tool process 9 did not answer; reset 6 of 8 ranks"),
@@ -159,10 +166,10 @@ mod tests {
             ..missing
         };
         assert!(
-            outcome(pause, &failed)
+            outcome(&pause, &failed)
                 .0
                 .starts_with("rank 2: its supervisor is gone; paused 6")
         );
-        assert!(!outcome(pause, &CommandReply::default()).1, "of nobody");
+        assert!(!outcome(&pause, &CommandReply::default()).1, "of nobody");
     }
 }

@@ -95,7 +95,7 @@ fn losses(coverage: &Coverage) -> Option<String> {
 pub fn dropped(coverage: &Coverage) -> u64 {
     let ledger = coverage.ledger.unwrap_or_default();
     let shim = ledger.dropped.unwrap_or_default();
-    shim.no_packet + shim.no_location + shim.switched + ledger.dropped_by_place
+    shim.no_packet + shim.no_location + ledger.dropped_by_place
 }
 
 fn unobserved(status: &JobStatus) -> Option<String> {

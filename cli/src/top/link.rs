@@ -105,7 +105,7 @@ impl Link {
         let (job, client, events) = (self.job.clone(), self.client.clone(), self.events.clone());
         tokio::spawn(async move {
             // A window is acknowledged after its end: meanwhile the screen goes on.
-            let answer = steer::give(order, &job, &client).await;
+            let answer = steer::give(&order, &job, &client).await;
             let answer = answer
                 .map(|reply| reply.since(job.started_ns))
                 .map_err(|error| error.to_string());

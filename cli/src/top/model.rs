@@ -159,7 +159,7 @@ pub enum Event {
 }
 
 /// What is to be done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Give this command to the job.
     Do(Order),
@@ -321,7 +321,7 @@ impl Model {
 
     fn answered(&mut self, order: Order, answer: Result<CommandReply, String>) {
         let (text, good) = match &answer {
-            Ok(reply) => confirmation::outcome(order, reply),
+            Ok(reply) => confirmation::outcome(&order, reply),
             Err(why) => (why.clone(), false),
         };
         // An open question stays: a `y` that is typed now must not confirm another one.
@@ -331,7 +331,8 @@ impl Model {
     }
 
     fn pressed(&mut self, key: Key) -> Option<Action> {
-        if let Line::Asked(order) = self.line {
+        if let Line::Asked(order) = &self.line {
+            let order = order.clone();
             return self.confirmed(order, key);
         }
         match key {
@@ -371,7 +372,7 @@ impl Model {
             self.line = Line::Keys;
             return (key == Key::Interrupt).then_some(Action::Quit);
         }
-        self.line = Line::Doing(order);
+        self.line = Line::Doing(order.clone());
         Some(Action::Do(order))
     }
 
@@ -423,10 +424,11 @@ impl Model {
             return self.say("not connected yet".to_owned(), false);
         };
         let word = order.name();
-        if let Line::Doing(other) = self.line {
-            // One command after the other: the answer has to belong to the question shown.
-            self.line = Line::Doing(other);
-        } else if hello.scope != "control" {
+        // One command after the other: the answer has to belong to the question shown.
+        if matches!(self.line, Line::Doing(_)) {
+            return;
+        }
+        if hello.scope != "control" {
             let text = format!(
                 "{word} needs the scope control; this connection has the scope {}",
                 hello.scope

@@ -103,11 +103,8 @@ fn draw_tabs(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
 
 fn draw_last(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
     let (text, style) = match &model.line {
-        Line::Asked(order) => (
-            confirmation::question(*order, model.ranks()),
-            look.warning(),
-        ),
-        Line::Doing(order) => (confirmation::progress(*order), look.title()),
+        Line::Asked(order) => (confirmation::question(order, model.ranks()), look.warning()),
+        Line::Doing(order) => (confirmation::progress(order), look.title()),
         Line::Said {
             text, good: true, ..
         } => (text.clone(), look.good()),

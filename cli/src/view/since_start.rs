@@ -2,7 +2,7 @@
 //!
 //! Job time is the clock of the root's node, which mostly counts from its boot. JSON keeps it.
 
-use invivo_grpc::v1::{BuffersReply, CommandReply, RecordsReply};
+use invivo_grpc::v1::{BuffersReply, CommandReply, RecordsReply, SelectionReply};
 
 /// A reply whose points in job time can be counted from another one.
 pub trait SinceStart {
@@ -52,6 +52,12 @@ impl SinceStart for BuffersReply {
         let capped = self.capped.iter_mut();
         let capped = capped.flat_map(|capped| [&mut capped.first_ns, &mut capped.last_ns]);
         levels.chain(losses).chain(capped).collect()
+    }
+}
+
+impl SinceStart for SelectionReply {
+    fn points(&mut self) -> Vec<&mut u64> {
+        vec![&mut self.since_ns]
     }
 }
 

@@ -9,7 +9,7 @@ use crate::profile::without_inside;
 use crate::steer::hello;
 use crate::view::{self, messages, profile, stacks};
 use invivo_grpc::v1;
-use invivo_report::{analyses, regions, wait_states};
+use invivo_report::{analyses, regions, selection, wait_states};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +39,7 @@ pub struct Asked {
 /// The words of the questions, for whoever asks another one.
 pub const QUESTIONS: &str = "hello, status, explain, functions, sites, regions, profile, matrix, \
                              heatmap, efficiency, messages, waitstates, timeline, hang, stacks, \
-                             buffers, analyses or audit";
+                             buffers, analyses, selection or audit";
 /// Ranks are looked at that have done nothing new for so long, as `invivo hang` does.
 const HANG_OLDER_NS: u64 = 1_000_000_000;
 /// Entries of the audit log that are given, the newest.
@@ -178,6 +178,15 @@ impl Answers {
             }
             "buffers" => text(client.buffers(v1::BuffersRequest {}).await?.get_ref())?,
             "analyses" => text(client.analyses(v1::AnalysesRequest {}).await?.get_ref())?,
+            "selection" => {
+                let request = v1::SelectionRequest {};
+                let reply = client.selection(request).await?.into_inner();
+                text(&Noted {
+                    notes: selection::sentences(&reply),
+                    text: None,
+                    answer: &reply,
+                })?
+            }
             "audit" => audit(client).await?,
             _ => return Ok(None),
         }))

@@ -45,6 +45,7 @@ const FILES: &[(&str, &str, &str)] = files! {
     "stuck.js": SCRIPT,
     "buffers.js": SCRIPT,
     "control.js": SCRIPT,
+    "recorded.js": SCRIPT,
 };
 
 /// Type and content of the file with this name; the page itself has none.

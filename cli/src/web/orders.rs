@@ -3,10 +3,12 @@
 use invivo_config::{Sampling, Time, Value};
 use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::order::Order;
+use invivo_proto::control::selection::{InvalidText, Selection};
 use serde::Deserialize;
 
 /// The words of the orders, for whoever gives another one.
-pub const ORDERS: &str = "pause, resume, reset, record, window, analyses, sampling or shutdown";
+pub const ORDERS: &str = "pause, resume, reset, record, window, analyses, selection, sampling or \
+                          shutdown";
 
 /// What may stand behind the question mark.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -20,6 +22,10 @@ pub struct Words {
     on: Option<bool>,
     /// Of samples, as `on`, `off` or `1kHz`.
     frequency: Option<String>,
+    /// What is recorded, as `exclude tiny_*`.
+    rules: Option<String>,
+    /// These rules take the place of all others.
+    replace: bool,
 }
 
 /// The order that these words mean.
@@ -55,6 +61,15 @@ pub fn order(verb: &str, words: &Words) -> Result<Order, String> {
             let Sampling(frequency) = Sampling::parse(text)?;
             Order::Sampling { frequency }
         }
+        "selection" => {
+            let text = words.rules.as_deref();
+            let text = text.ok_or("say rules=exclude tiny_*, or others")?;
+            // Not as options are read: a page names no files.
+            let read = text.parse().map_err(|error: InvalidText| error.why);
+            let mut selection: Selection = read?;
+            selection.replaces = words.replace;
+            Order::Select(selection)
+        }
         "shutdown" => Order::Shutdown,
         other => return Err(format!("there is no order {other:?}; there is {ORDERS}")),
     })
@@ -70,6 +85,8 @@ mod tests {
             names: "matrix".into(),
             on,
             frequency: Some("1kHz".into()),
+            rules: Some("exclude a; include b".into()),
+            replace: false,
         }
     }
 
@@ -87,6 +104,28 @@ mod tests {
             order("analyses", &words("", Some(true))),
             Ok(Order::Analyses { on: true, .. })
         ));
+    }
+
+    #[test]
+    fn rules_come_behind_others_or_replace_them() {
+        for replace in [false, true] {
+            let words = Words {
+                replace,
+                ..words("", None)
+            };
+            let Ok(Order::Select(selection)) = order("selection", &words) else {
+                panic!("no selection");
+            };
+            assert_eq!(selection.replaces, replace);
+            assert_eq!(selection.text(), "exclude a; include b");
+        }
+        let file = Words {
+            rules: Some("@/etc/passwd".into()),
+            ..Words::default()
+        };
+        for words in [file, Words::default()] {
+            assert!(order("selection", &words).is_err());
+        }
     }
 
     #[test]

@@ -228,11 +228,11 @@ async fn give(
         Ok(order) => order,
         Err(why) => return refuse(StatusCode::BAD_REQUEST, &why),
     };
-    match steer::give(order, &shared.job, &shared.client).await {
+    match steer::give(&order, &shared.job, &shared.client).await {
         Ok(reply) => {
             let since = reply.clone().since(shared.job.started_ns);
             json(&Done {
-                sentence: steer::sentence(order, &since),
+                sentence: steer::sentence(&order, &since),
                 not_done: failures(&reply),
                 reply,
             })

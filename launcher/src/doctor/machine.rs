@@ -83,7 +83,7 @@ fn memory() -> Finding {
         ranks: 1,
         place: 1,
     };
-    match SharedMemory::create(identity, StartState::default()) {
+    match SharedMemory::create(identity, &StartState::default()) {
         Ok(memory) => Finding::good(
             "memory",
             format!(

@@ -2,6 +2,7 @@
 //! mapping it needs unsafe code.
 
 use invivo_config::BackPressure;
+use invivo_proto::control::selection::{Rule, off_at_first};
 use invivo_proto::shm::{PACKETS_DEFAULT, Region, region_bytes};
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -35,7 +36,7 @@ impl RankIdentity {
 }
 
 /// What the rank finds in it at the start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartState {
     /// The gate is closed: the rank waits at the leave of its `MPI_Init`, until its place opens the
     /// gate or [`UNATTENDED`] is over.
@@ -44,6 +45,8 @@ pub struct StartState {
     pub recording: bool,
     /// What it does when no packet is free.
     pub back_pressure: BackPressure,
+    /// What of regions and functions it records.
+    pub rules: Vec<Rule>,
 }
 
 impl Default for StartState {
@@ -53,6 +56,7 @@ impl Default for StartState {
             held: false,
             recording: true,
             back_pressure: BackPressure::default(),
+            rules: Vec::new(),
         }
     }
 }
@@ -76,7 +80,7 @@ impl SharedMemory {
     /// When even that much is not there, or the system knows no memfd.
     pub fn create(
         identity: RankIdentity,
-        start_state: StartState,
+        start_state: &StartState,
     ) -> std::io::Result<SharedMemory> {
         let memory = SharedMemory::of(identity, PACKETS_DEFAULT)
             .or_else(|_| SharedMemory::of(identity, PACKETS_LEAST))?;
@@ -87,6 +91,14 @@ impl SharedMemory {
         control
             .back_pressure
             .store(start_state.back_pressure.word(), Ordering::Relaxed);
+        if !start_state.rules.is_empty() {
+            let off = off_at_first(&start_state.rules);
+            for (word, off) in control.off.words.iter().zip(off) {
+                word.store(off, Ordering::Relaxed);
+            }
+            // From the start regions end that were not recorded when they began.
+            control.selections.store(1, Ordering::Relaxed);
+        }
         if start_state.held {
             // The time before the gate word: whoever sees the gate closed must see its time.
             let until = monotonic_ns() + UNATTENDED.as_nanos() as u64;
@@ -158,6 +170,10 @@ pub fn map(fd: BorrowedFd<'_>) -> Region {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use invivo_proto::control::selection::Selection;
+    use invivo_proto::ids::RegionId;
+    use invivo_proto::mpi::INIT;
+    use invivo_proto::record::REGIONS_END;
     use std::os::unix::fs::MetadataExt;
 
     #[test]
@@ -182,7 +198,7 @@ mod tests {
             ranks: 8,
             place: 8,
         };
-        let memory = SharedMemory::create(identity, StartState::default()).expect("memory");
+        let memory = SharedMemory::create(identity, &StartState::default()).expect("memory");
         let page = memory.region().page();
         assert_eq!(page.rank.load(Ordering::Relaxed), 3);
         assert_eq!(page.ranks.load(Ordering::Relaxed), 8);
@@ -208,8 +224,9 @@ mod tests {
             held: true,
             recording: false,
             back_pressure: BackPressure::Drop,
+            rules: "exclude *".parse::<Selection>().expect("a rule").rules,
         };
-        let memory = SharedMemory::create(identity, start_state).expect("memory");
+        let memory = SharedMemory::create(identity, &start_state).expect("memory");
         let control = &memory.region().page().control;
         assert_eq!(control.recording.load(Ordering::Relaxed), 0);
         assert_ne!(control.gate.load(Ordering::Relaxed), 0);
@@ -217,6 +234,7 @@ mod tests {
             control.back_pressure.load(Ordering::Relaxed),
             invivo_proto::shm::back_pressure::DROP
         );
+        assert!(control.off.has(RegionId(REGIONS_END)) && !control.off.has(INIT));
         let left = control
             .gate_until_ns
             .load(Ordering::Relaxed)

@@ -157,7 +157,7 @@ fn start(assignment: &RankAssignment) -> Result<Supervisor<'_>, (i32, String)> {
     // Without its memory a rank cannot be told from a tool process, so it cannot run unobserved
     // either.
     let memory =
-        SharedMemory::create(assignment.identity, assignment.start_state).map_err(unshared)?;
+        SharedMemory::create(assignment.identity, &assignment.start_state).map_err(unshared)?;
 
     // Packets, so that a welcome arrives whole, and the end of either side is seen by the other.
     let (ours, theirs) = rustix::net::socketpair(

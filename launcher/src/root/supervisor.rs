@@ -186,6 +186,7 @@ impl Root<'_> {
         command.arg("--strategy").arg(config.strategy.to_string());
         command.arg("--analyses").arg(config.analyses.to_string());
         command.arg("--sampling").arg(config.sampling.0.to_string());
+        command.arg("--selection").arg(config.selection.text());
         test_hooks::add(&mut command);
         let barrier = self.assignment.barrier.as_ref();
         processors::step_aside(self.job().launcher(), barrier);

@@ -7,6 +7,7 @@ pub mod events;
 pub mod otfx;
 
 use invivo_proto::control;
+use invivo_proto::control::selection::{Fits, Known, Selection};
 use invivo_proto::definition::Definition;
 use invivo_proto::packet::{HEADER_BYTES, Header, PAYLOAD_BYTES, VERSION};
 use invivo_proto::record::{
@@ -214,6 +215,36 @@ pub fn peer(data: &[u8]) {
     message!(control::places::Places, data);
 }
 
+/// Rules of a selection as users write them, one after the other or in a filter file of Score-P,
+/// and what one of them fits. A rule is what its own text reads as.
+pub fn rules(data: &[u8]) {
+    let Ok(text) = str::from_utf8(data) else {
+        return;
+    };
+    // The beginning is also compared with the rest, as a name would be.
+    let (pattern, name) = text.split_once('\n').unwrap_or((text, text));
+    if let Ok(rule) = pattern.parse::<Fits>() {
+        assert_eq!(rule.to_string().parse().as_ref(), Ok(&rule));
+        rule.fit(&Known {
+            name,
+            source: name,
+            module: name,
+            ..Known::default()
+        });
+    }
+    let Ok(selection) = text.parse::<Selection>() else {
+        return;
+    };
+    assert_eq!(selection.clone().checked().as_ref(), Ok(&selection));
+    for rule in &selection.rules {
+        let known = Known {
+            name: text,
+            ..Known::default()
+        };
+        rule.fits.fit(&known);
+    }
+}
+
 /// Memory with room for two packets, aligned as a mapping is.
 #[repr(C, align(4096))]
 struct Memory([u8; shm::region_bytes(2)]);
@@ -283,6 +314,7 @@ mod tests {
                 super::local,
                 super::link,
                 super::peer,
+                super::rules,
             ];
             for target in targets {
                 for end in 0..=bytes.len() {
@@ -306,7 +338,7 @@ mod tests {
     #[test]
     fn kept_inputs_do_no_harm() {
         type Target = fn(&[u8]);
-        let targets: [(&str, Target); 10] = [
+        let targets: [(&str, Target); 11] = [
             ("packet", super::packet),
             ("records", super::records),
             ("definition", super::definition),
@@ -317,6 +349,7 @@ mod tests {
             ("region", super::region),
             ("bin", super::otfx::bin),
             ("events", super::events::events),
+            ("rules", super::rules),
         ];
         for (name, target) in targets {
             let folder = format!("{}/corpus/{name}", env!("CARGO_MANIFEST_DIR"));

@@ -3,10 +3,12 @@
 use crate::v1::invivo_client::InvivoClient;
 use crate::v1::{
     CommandReply, HoldRequest, PauseRequest, RecordRequest, RecordWindowRequest, ResetRequest,
-    ResumeRequest, SetAnalysesRequest, SetSamplingRequest, SetStrategyRequest, ShutdownRequest,
+    ResumeRequest, SelectionRule, SetAnalysesRequest, SetSamplingRequest, SetSelectionRequest,
+    SetStrategyRequest, ShutdownRequest,
 };
 use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::order::Order;
+use invivo_proto::control::selection::{InvalidRule, Rule, Selection};
 use invivo_proto::control::strategy::Strategy;
 use tonic::body::Body;
 use tonic::client::GrpcService;
@@ -56,6 +58,20 @@ orders! {
         these: analyses(&request.names)?,
         on: request.on,
     };
+    SetSelectionRequest(request) => Order::Select(selection(request)?);
+}
+
+fn selection(request: &SetSelectionRequest) -> Result<Selection, Status> {
+    let rule = |rule: &SelectionRule| {
+        let fits = rule.fits.parse();
+        let fits = fits.map_err(|error: InvalidRule| Status::invalid_argument(error.to_string()));
+        let include = rule.include;
+        fits.map(|fits| Rule { include, fits })
+    };
+    Ok(Selection {
+        replaces: request.replace,
+        rules: request.rules.iter().map(rule).collect::<Result<_, _>>()?,
+    })
 }
 
 fn checked(order: Order) -> Result<Order, Status> {
@@ -146,6 +162,15 @@ where
             };
             client.set_analyses(request).await
         }
+        Order::Select(selection) => {
+            let rules = selection.rules.iter().map(SelectionRule::from);
+            let request = SetSelectionRequest {
+                command_id,
+                replace: selection.replaces,
+                rules: rules.collect(),
+            };
+            client.set_selection(request).await
+        }
     }
 }
 
@@ -190,6 +215,26 @@ mod tests {
             let refused = order(names).expect_err("none is named");
             assert_eq!(refused.code(), Code::InvalidArgument, "{names:?}");
         }
+    }
+
+    #[test]
+    fn rules_are_parsed_from_their_text() {
+        let order = |fits: &str| {
+            let include = false;
+            let fits = fits.to_owned();
+            SetSelectionRequest {
+                command_id: 0,
+                replace: true,
+                rules: vec![SelectionRule { include, fits }],
+            }
+            .order()
+        };
+        let parsed = order("shorter:1000ns").expect("a rule");
+        assert_eq!(parsed.to_string(), "only: exclude shorter:1us@10000");
+        let refused = order("group:all").expect_err("no group");
+        assert_eq!(refused.code(), Code::InvalidArgument);
+        let sentence = "\"all\" is no group of MPI functions; there are p2p";
+        assert!(refused.message().contains(sentence), "{refused}");
     }
 
     #[test]

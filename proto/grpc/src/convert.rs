@@ -8,6 +8,7 @@ pub mod hang;
 pub mod profile;
 pub mod regions;
 pub mod saved;
+pub mod selection;
 pub mod sites;
 pub mod stacks;
 pub mod timeline;
@@ -62,7 +63,7 @@ impl From<&link::ObservationDescription> for v1::Observation {
 impl From<&Ledger> for v1::Ledger {
     fn from(ledger: &Ledger) -> v1::Ledger {
         // In the order of `DropReason`.
-        let [no_packet, no_location, switched] = ledger.dropped;
+        let [no_packet, no_location, not_selected] = ledger.dropped;
         v1::Ledger {
             entered: ledger.entered,
             open: ledger.open,
@@ -72,10 +73,10 @@ impl From<&Ledger> for v1::Ledger {
             dropped: Some(v1::DroppedByShim {
                 no_packet,
                 no_location,
-                switched,
             }),
             dropped_by_place: ledger.dropped_by_place,
             reset: ledger.reset,
+            not_selected,
         }
     }
 }

@@ -10,6 +10,7 @@ use super::profile::Profile;
 use super::regions::RegionTable;
 use super::results::{Coverage, FunctionTable, JobStatus, Matrix, Messages};
 use super::saved::Saved;
+use super::selection::SelectionStatus;
 use super::sites::SiteTable;
 use super::stacks::Stacks;
 use super::timeline::Timeline;
@@ -94,6 +95,8 @@ pub enum Answer {
     Profile(Box<Profile>, Coverage),
     /// To [`Query::Regions`].
     Regions(Box<RegionTable>, Coverage),
+    /// To [`Query::Selection`].
+    Selection(Box<SelectionStatus>, Coverage),
 }
 
 /// What job this is.

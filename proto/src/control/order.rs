@@ -7,6 +7,7 @@
 
 use super::analyses::AnalysisSet;
 use super::profile::{FREQUENCY_DEFAULT, FREQUENCY_MAX};
+use super::selection::{InvalidRule, Selection};
 use super::strategy::Strategy;
 use bincode::{Decode, Encode};
 use core::fmt;
@@ -25,7 +26,7 @@ pub const WINDOW_NS_MAX: u64 = 24 * 3600 * 1_000_000_000;
 /// A command as a client gives it.
 ///
 /// The order of the variants and of their fields is part of the wire format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Order {
     /// The application is stopped until a resume, for at most `lease_ns`.
     Pause { lease_ns: u64 },
@@ -48,12 +49,15 @@ pub enum Order {
     /// The ranks are sampled so many times a second from now on; 0 ends it, and what was seen
     /// stays.
     Sampling { frequency: u32 },
+    /// What is recorded of regions and functions is changed, at the earliest time that every place
+    /// can know of.
+    Select(Selection),
 }
 
 /// A command with fixed points in time, as the root sends it to the tool places.
 ///
 /// The order of the variants and of their fields is part of the wire format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Verb {
     /// As [`Order::Pause`].
     Pause { lease_ns: u64 },
@@ -100,15 +104,19 @@ pub enum Verb {
     },
     /// As [`Order::Sampling`]. It is acknowledged when every rank is sampled, or is a failure.
     Sampling { frequency: u32 },
+    /// What is recorded is changed at `at_ns`, or as soon behind it as the names are known by which
+    /// it is chosen.
+    Select { selection: Selection, at_ns: u64 },
 }
 
 /// An order with an argument outside its limits; the message says what to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InvalidOrder {
     Lease { name: &'static str, lease_ns: u64 },
     Window { length_ns: u64 },
     Analyses,
     Sampling { frequency: u32 },
+    Selection(InvalidRule),
 }
 
 impl Order {
@@ -125,6 +133,7 @@ impl Order {
             Order::Strategy { .. } => "strategy",
             Order::Analyses { .. } => "analyses",
             Order::Sampling { .. } => "sampling",
+            Order::Select(_) => "selection",
         }
     }
 
@@ -159,6 +168,10 @@ impl Order {
             | Order::Strategy { .. }
             | Order::Analyses { .. }
             | Order::Sampling { .. } => {}
+            Order::Select(selection) => {
+                let checked = core::mem::take(selection).checked();
+                *selection = checked.map_err(InvalidOrder::Selection)?;
+            }
         }
 
         Ok(self)
@@ -209,6 +222,10 @@ impl Order {
                 at_ns: cut_ns,
             },
             Order::Sampling { frequency } => Verb::Sampling { frequency },
+            Order::Select(selection) => Verb::Select {
+                selection,
+                at_ns: cut_ns,
+            },
         }
     }
 }
@@ -230,6 +247,7 @@ impl fmt::Display for Order {
             }
             Order::Sampling { frequency: 0 } => f.write_str("off"),
             Order::Sampling { frequency } => write!(f, "{frequency} Hz"),
+            Order::Select(selection) => selection.fmt(f),
             Order::Resume | Order::Reset | Order::Shutdown => Ok(()),
         }
     }
@@ -239,9 +257,10 @@ impl Verb {
     /// Job time at which the ranks can have done it at the earliest, in ns; 0 is at once.
     pub fn due_ns(&self) -> u64 {
         match *self {
-            Verb::Reset { at_ns } | Verb::Record { at_ns, .. } | Verb::Analyses { at_ns, .. } => {
-                at_ns
-            }
+            Verb::Reset { at_ns }
+            | Verb::Record { at_ns, .. }
+            | Verb::Analyses { at_ns, .. }
+            | Verb::Select { at_ns, .. } => at_ns,
             Verb::Window { to_ns, .. } => to_ns,
             Verb::Pause { .. }
             | Verb::Resume
@@ -259,7 +278,10 @@ impl Verb {
             Verb::Window { from_ns, to_ns, .. } => {
                 ahead_ns.saturating_add(to_ns.saturating_sub(from_ns))
             }
-            Verb::Reset { .. } | Verb::Record { .. } | Verb::Analyses { .. } => ahead_ns,
+            Verb::Reset { .. }
+            | Verb::Record { .. }
+            | Verb::Analyses { .. }
+            | Verb::Select { .. } => ahead_ns,
             Verb::Pause { .. }
             | Verb::Resume
             | Verb::Hold { .. }
@@ -301,6 +323,7 @@ impl fmt::Display for InvalidOrder {
                 "{frequency} samples a second: at most {FREQUENCY_MAX} can be taken; \
                  {FREQUENCY_DEFAULT} are usual, and 0 ends it"
             ),
+            InvalidOrder::Selection(why) => why.fmt(f),
         }
     }
 }
@@ -323,7 +346,7 @@ mod tests {
         }
         for length_ns in [1_000_000, 24 * HOUR_NS] {
             let order = Order::Window { length_ns };
-            assert_eq!(order.checked(), Ok(order));
+            assert_eq!(order.clone().checked(), Ok(order.clone()));
             assert_eq!(order.extra_time_ns(), length_ns);
         }
         let length_ns = 1_500_000_000;

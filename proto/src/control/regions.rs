@@ -42,6 +42,8 @@ pub struct RegionStats {
     pub most: (Rank, u64),
     /// The rank of these that has the least.
     pub least: (Rank, u64),
+    /// Ranks on which it is not recorded now: see [`super::selection`].
+    pub off: u32,
     /// Of a function: its names and source lines, the innermost first, of those that were inlined;
     /// none where nothing is known.
     pub named: Vec<Named>,

@@ -9,6 +9,7 @@ use super::profile::Profile;
 use super::regions::RegionTable;
 use super::results::{Coverage, FunctionTable, Group, JobStatus, Matrix, Messages};
 use super::saved::{SaveQuery, Saved};
+use super::selection::{Selection, SelectionStatus};
 use super::sites::SiteTable;
 use super::stacks::{Chosen, Stacks};
 use super::strategy::Strategy;
@@ -129,6 +130,8 @@ pub struct JobInfo {
     pub strategy: Strategy,
     /// Samples a second of each rank from the start; 0 where there are to be none.
     pub sampling: u32,
+    /// What of regions and functions is recorded from the start.
+    pub selection: Selection,
 }
 
 /// A command with its identity.
@@ -278,6 +281,8 @@ pub enum Query {
         /// given.
         rows_max: u32,
     },
+    /// What is recorded of regions and functions.
+    Selection,
 }
 
 /// Part of an answer.
@@ -315,6 +320,8 @@ pub enum Partial {
     Profile(Box<Profile>),
     /// To [`Query::Regions`].
     Regions(Box<RegionTable>),
+    /// To [`Query::Selection`].
+    Selection(Box<SelectionStatus>),
 }
 
 /// How a rank ended.

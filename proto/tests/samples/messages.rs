@@ -10,6 +10,7 @@ use super::results::{
     analyses, coverage, functions, grid, group, job, matrix, of_messages, regions, sites, status,
     wait_states,
 };
+use super::selection::{selection, selection_status};
 use super::stacks::{chosen, fault, stacks};
 pub use super::supervisors::{from_supervisors, to_supervisors};
 use super::{Sample, whereabouts};
@@ -97,6 +98,10 @@ pub fn downs() -> Vec<Down> {
             at_ns: 5_000_000_000,
         },
         Verb::Sampling { frequency: 251 },
+        Verb::Select {
+            selection: selection(),
+            at_ns: 5_000_000_000,
+        },
     ];
     let commands = verbs.into_iter().zip(9..).map(|(verb, id)| {
         Down::Command(Command {
@@ -145,6 +150,7 @@ pub fn downs() -> Vec<Down> {
         Query::WaitStates { ranks_max: 64 },
         Query::Profile { chosen: chosen() },
         Query::Regions { rows_max: 40 },
+        Query::Selection,
     ];
     let queries = queries
         .into_iter()
@@ -161,6 +167,7 @@ pub fn downs() -> Vec<Down> {
         recording: true,
         strategy: strategy(),
         sampling: 251,
+        selection: selection(),
     });
     let rest = [
         Down::Heartbeat,
@@ -203,6 +210,7 @@ pub fn ups() -> Vec<Up> {
         Partial::WaitStates(Box::new(wait_states())),
         Partial::Profile(Box::new(profile())),
         Partial::Regions(Box::new(regions())),
+        Partial::Selection(Box::new(selection_status())),
     ];
     let partials = partials
         .into_iter()
@@ -258,6 +266,7 @@ pub fn requests() -> Vec<Request> {
             on: true,
         },
         Order::Sampling { frequency: 251 },
+        Order::Select(selection()),
     ];
     let orders = orders.into_iter().zip(9..).map(|(order, id)| Ask::Command {
         id: CommandId(id),
@@ -290,6 +299,7 @@ pub fn responses() -> Vec<Response> {
         Answer::WaitStates(Box::new(wait_states()), coverage()),
         Answer::Profile(Box::new(profile()), coverage()),
         Answer::Regions(Box::new(regions()), coverage()),
+        Answer::Selection(Box::new(selection_status()), coverage()),
     ]
     .map(|answer| Response {
         id: 1,

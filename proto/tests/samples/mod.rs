@@ -9,6 +9,7 @@ pub mod messages;
 pub mod peers;
 pub mod profile;
 pub mod results;
+pub mod selection;
 pub mod stacks;
 pub mod supervisors;
 

@@ -78,6 +78,7 @@ pub fn region_stats() -> RegionStats {
         ranks: 4,
         most: (Rank(2), 400),
         least: (Rank(1), 100),
+        off: 1,
         named: named().swap_remove(0).1,
     }
 }

@@ -38,7 +38,7 @@ pub fn conserved(report: &Report, ranks: u32) {
     assert_eq!(
         ledger.entered,
         ledger.placed(),
-        "entered = open + in flight + kept + reduced + dropped + reset: {ledger:?}"
+        "entered = open + in flight + kept + reduced + dropped + reset + not selected: {ledger:?}"
     );
 
     // By rank and merged in the tree: two ways to the same number.
@@ -47,7 +47,8 @@ pub fn conserved(report: &Report, ranks: u32) {
     assert_eq!(rows, totals, "calls by rank and of all ranks");
     same_totals(report);
 
-    let elsewhere = ledger.dropped.all() + ledger.open + ledger.in_flight + ledger.reset;
+    let elsewhere =
+        ledger.dropped.all() + ledger.open + ledger.in_flight + ledger.reset + ledger.not_selected;
     // A record that a place drops was analysed before (no room to keep it) or was not (it could not
     // be read).
     let found = rows + elsewhere;

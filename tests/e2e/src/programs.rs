@@ -27,7 +27,9 @@ mod single;
 pub use call_sites::call_sites;
 pub use conversation::Conversation;
 pub use preload::{Counter, counter, garbage_sender, late_to_fence, yield_while_waiting};
-pub use regions::{marking, region_exceptions, region_trouble, regions, regions_in_python};
+pub use regions::{
+    marking, region_exceptions, region_trouble, regions, regions_in_python, selection,
+};
 pub use single::{
     Language, after_init, in_language, left_calls, marked_line, program, program_as, sanitized,
     shares, with_mpi_inside,

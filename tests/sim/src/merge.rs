@@ -22,7 +22,8 @@ impl Merge for SimMerge {
         match (self.plant, &mut from) {
             (Some(Plant::LoseCall), Partial::Functions(table)) => {
                 if let Some(row) = table.rows.values_mut().next() {
-                    row.time.count -= 1;
+                    // Of one call nothing is left that a node further up could lose.
+                    row.time.count = row.time.count.saturating_sub(1);
                 }
             }
             (Some(Plant::CountTwice), _) => {

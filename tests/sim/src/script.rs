@@ -4,6 +4,7 @@ use crate::agenda::{MS, SECOND, Time};
 use crate::case::{Case, stream};
 use fastrand::Rng;
 use invivo_proto::control::analyses::{ANALYSES, Analysis, AnalysisSet};
+use invivo_proto::control::selection::{Fits, Rule, Selection};
 use invivo_proto::control::tree::{Order, Query};
 use invivo_proto::ids::CommandId;
 use invivo_tbon::limits::GONE_NS;
@@ -50,11 +51,11 @@ pub fn plan(case: &Case) -> Vec<(Time, Ask)> {
         let (after, id, what) = match given.get(rng.usize(..given.len().max(1))) {
             // One in five repeats an earlier one, at once or later; some of these with another
             // order by mistake.
-            Some(&(at, id, earlier)) if rng.u32(..5) == 0 => {
+            Some(&(at, id, ref earlier)) if rng.u32(..5) == 0 => {
                 let what = if rng.u32(..4) == 0 {
                     order(&mut rng)
                 } else {
-                    earlier
+                    earlier.clone()
                 };
                 (at, id, what)
             }
@@ -83,7 +84,7 @@ pub fn plan(case: &Case) -> Vec<(Time, Ask)> {
 
 fn order(rng: &mut Rng) -> Order {
     let lease_ns = rng.u64(1..LEASE_NS_MAX);
-    match rng.u32(..23) {
+    match rng.u32(..25) {
         0..4 => Order::Pause { lease_ns },
         4..7 => Order::Resume,
         7 => Order::Hold { lease_ns },
@@ -97,6 +98,19 @@ fn order(rng: &mut Rng) -> Order {
             these: AnalysisSet::of(Analysis::ALL[rng.usize(..ANALYSES)]),
             on: rng.bool(),
         },
+        22..24 => Order::Select(selection(rng)),
         _ => Order::Shutdown,
+    }
+}
+
+/// A rule, alone or behind those in force.
+fn selection(rng: &mut Rng) -> Selection {
+    let rule = Rule {
+        include: rng.bool(),
+        fits: Fits::Name("tiny_*".to_owned()),
+    };
+    Selection {
+        replaces: rng.bool(),
+        rules: vec![rule],
     }
 }

@@ -140,10 +140,7 @@ impl CodeQueries {
             self.names.make_room();
         }
         for (module, rank, offset) in found.code() {
-            let address = (self.names.number(module), offset);
-            if !self.names.has(address) && !self.is_awaited(address) {
-                self.ahead.entry(rank).or_default().insert(address);
-            }
+            self.look_up(module, rank, offset);
         }
         self.ask(local);
         let waiting = Waiting {
@@ -156,6 +153,16 @@ impl CodeQueries {
         }
         self.under_way.push(waiting);
         None
+    }
+
+    /// What is at an address of a file that a rank has, the innermost first. Nothing while that is
+    /// not known; then it is asked for with the next [`CodeQueries::ask`].
+    pub fn look_up(&mut self, module: &Module, rank: Rank, offset: u64) -> Option<&[Named]> {
+        let address = (self.names.number(module), offset);
+        if !self.names.has(address) && !self.is_awaited(address) {
+            self.ahead.entry(rank).or_default().insert(address);
+        }
+        self.names.at(address)
     }
 
     /// A supervisor knows what is at these addresses.
@@ -193,7 +200,7 @@ impl CodeQueries {
     }
 
     /// Asks the supervisors as much as they may have before them.
-    fn ask(&mut self, local: &mut LocalRanks) {
+    pub fn ask(&mut self, local: &mut LocalRanks) {
         for (rank, ahead) in &mut self.ahead {
             // Of a rank that has ended, another one's supervisor sees the files as well.
             let mut ranks = [*rank].into_iter().chain(local.numbers());

@@ -16,7 +16,7 @@ use invivo_proto::control::local::ToSupervisor;
 use invivo_proto::control::regions::Unrecorded;
 use invivo_proto::control::results::Coverage;
 use invivo_proto::control::tree::Ended;
-use invivo_proto::ids::{Rank, WorldRank};
+use invivo_proto::ids::{Rank, RegionId, WorldRank};
 use invivo_proto::packet::Header;
 use invivo_proto::rank_set::RankSet;
 use invivo_proto::shm::{recording, region_loss};
@@ -198,6 +198,12 @@ impl LocalRanks {
             control.without_sites.store(sites, Ordering::Relaxed);
             control.without_regions.store(regions, Ordering::Relaxed);
         }
+    }
+
+    /// Whether a rank does not record a region.
+    pub fn is_off(&self, rank: Rank, region: RegionId) -> bool {
+        let memory = self.memory(rank);
+        memory.is_some_and(|memory| memory.page().control.off.has(region))
     }
 
     /// What ranks have not recorded of their regions, as they count it.

@@ -7,6 +7,7 @@ use super::commands::Commands;
 use super::local_rank::Life;
 use super::local_ranks::LocalRanks;
 use super::queries::Queries;
+use super::selecting::Selecting;
 use crate::memory::MemoryError;
 use crate::rank::observed::ObservedLocation;
 use crate::store::Keeping;
@@ -19,6 +20,7 @@ use invivo_proto::control::strategy::Strategy;
 use invivo_proto::control::tree::{Partial, Query, Up};
 use invivo_proto::definition::{Definition, DefinitionError};
 use invivo_proto::ids::{CommId, LocationId, Rank, WaveId};
+use invivo_proto::packet::DropReason;
 use invivo_proto::record::{Call, Part};
 use invivo_tbon::job_time::JobClock;
 use invivo_tbon::layout::{FanIn, FanInError, Layout, LayoutError, Policy};
@@ -143,8 +145,10 @@ impl Observed {
                 _ => Life::Alive,
             };
         }
-        // Messages of what is missing have no partner here.
-        let lost_until = match of.ledger.dropped.iter().sum::<u64>() + of.ledger.dropped_by_place {
+        // Messages of what is missing have no partner here. Calls that are not selected have none.
+        let not_selected = of.ledger.dropped[DropReason::NotSelected as usize];
+        let dropped = of.ledger.dropped.iter().sum::<u64>() - not_selected;
+        let lost_until = match dropped + of.ledger.dropped_by_place {
             0 => of.gone_until_ns,
             _ => Some(self.now.ns),
         };
@@ -220,6 +224,7 @@ impl Observed {
                 | Query::Stacks { .. }
                 | Query::Sites { .. }
                 | Query::Regions { .. }
+                | Query::Selection
                 | Query::Profile { .. }
         ) {
             return None;
@@ -230,6 +235,7 @@ impl Observed {
             query,
             &self.clock,
             &self.commands,
+            &Selecting::default(),
             &mut self.local,
         );
         match answer {

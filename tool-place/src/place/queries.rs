@@ -8,6 +8,7 @@ use super::hang_queries::HangQueries;
 use super::local_ranks::LocalRanks;
 use super::profile_queries::ProfileQueries;
 use super::saving::Saving;
+use super::selecting::Selecting;
 use super::stack_queries::StackQueries;
 use super::timeline;
 use crate::time_point::Now;
@@ -34,6 +35,7 @@ impl Queries {
         query: Query,
         clock: &JobClock,
         commands: &Commands,
+        selecting: &Selecting,
         local: &mut LocalRanks,
     ) -> Option<Up> {
         let partial = match query {
@@ -49,7 +51,8 @@ impl Queries {
                 return self.code.begin(now, wave, found, local);
             }
             Query::Regions { rows_max } => {
-                let mut found = local.feed.analyses.regions(rows_max);
+                let is_off = |rank, region| local.is_off(rank, region);
+                let mut found = local.feed.analyses.regions(rows_max, is_off);
                 found.table.unrecorded = local.unrecorded_regions();
                 let found = Found::Regions(found);
                 return self.code.begin(now, wave, found, local);
@@ -72,6 +75,7 @@ impl Queries {
                 let now_ns = local.time_point(now, clock).job_ns();
                 Partial::Analyses(Box::new(local.feed.analyses.status(from_ns, now_ns)))
             }
+            Query::Selection => Partial::Selection(Box::new(selecting.status(local))),
             Query::WaitStates { ranks_max } => {
                 Partial::WaitStates(Box::new(local.feed.analyses.wait_states(ranks_max)))
             }

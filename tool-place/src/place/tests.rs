@@ -411,6 +411,7 @@ mod rest;
 mod salvage;
 mod sampling;
 mod saving;
+mod selecting;
 mod sites;
 mod stacks;
 mod switches;

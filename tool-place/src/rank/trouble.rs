@@ -3,6 +3,7 @@
 use super::{Feed, RankRecords};
 use crate::memory::Memory;
 use crate::notes::Trouble;
+use invivo_proto::packet::DropReason;
 use invivo_proto::record::RecordError;
 use std::sync::atomic::Ordering;
 
@@ -13,14 +14,15 @@ impl RankRecords {
         let status = page.and_then(|page| page.status.get(thread));
         let location = &mut self.locations[thread];
         let counts = location.intake.counts();
-        let dropped: u64 = match status {
-            Some(status) => status
-                .dropped
-                .iter()
-                .map(|dropped| dropped.load(Ordering::Relaxed))
-                .sum(),
-            None => location.losses.dropped.iter().sum(),
+        let dropped = match status {
+            Some(status) => {
+                (status.dropped.each_ref()).map(|dropped| dropped.load(Ordering::Relaxed))
+            }
+            None => location.losses.dropped,
         };
+        // Calls that are not selected carry no message.
+        let not_selected = dropped[DropReason::NotSelected as usize];
+        let dropped = dropped.iter().sum::<u64>() - not_selected;
         // Matching sends with receives by their order is wrong across a gap, so it has to know of
         // each.
         let lost = [counts.lost, counts.unreadable]

@@ -4,7 +4,7 @@ use super::tokens::Scope;
 
 /// Methods that only read. Every method that is not named here needs [`Scope::Control`], so that a
 /// new method is closed until somebody opens it.
-const VIEW_METHODS: [&str; 19] = [
+const VIEW_METHODS: [&str; 20] = [
     "/invivo.v1.Invivo/Hello",
     "/invivo.v1.Invivo/Status",
     "/invivo.v1.Invivo/Watch",
@@ -18,6 +18,7 @@ const VIEW_METHODS: [&str; 19] = [
     "/invivo.v1.Invivo/Hang",
     "/invivo.v1.Invivo/Stacks",
     "/invivo.v1.Invivo/Profile",
+    "/invivo.v1.Invivo/Selection",
     "/invivo.v1.Invivo/Analyses",
     "/invivo.v1.Invivo/Buffers",
     "/invivo.v1.Invivo/Records",
@@ -89,6 +90,7 @@ mod tests {
             "SetStrategy",
             "SetAnalyses",
             "SetSampling",
+            "SetSelection",
             "Save",
             // It needs no token at all.
             "Redeem",

@@ -159,6 +159,19 @@ impl Service {
         Ok(large(message, share))
     }
 
+    /// What is recorded.
+    pub(super) async fn answer_selection(
+        &self,
+        token: TokenId,
+    ) -> Result<Response<v1::SelectionReply>, Status> {
+        let reply = self.query(token, Query::Selection).await?;
+        let Answer::Selection(status, coverage) = &reply.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
+        let coverage = convert::coverage(coverage, &reply.missing);
+        Ok(Response::new(convert::selection::reply(status, coverage)))
+    }
+
     /// The communication matrix; 0 asks for the default size.
     pub(super) async fn answer_matrix(
         &self,

@@ -114,7 +114,7 @@ impl Commands {
         // Inserted under the same lock as the look-up: two calls with one id start one command.
         let (sender, outcome) = watch::channel(None);
         let remembered = Remembered {
-            order,
+            order: order.clone(),
             outcome: outcome.clone(),
         };
 
@@ -138,12 +138,13 @@ impl Commands {
         outcome_sender: watch::Sender<Outcome>,
     ) {
         let begun = Instant::now();
+        // Some orders take effect at a later time, for which the root waits too.
+        let time_max = limits::COMMAND_TIME_MAX + Duration::from_nanos(order.extra_time_ns());
+        let lease_ns = order.lease_ns();
         let ask = Ask::Command {
             id: CommandId(id),
             order,
         };
-        // Some orders take effect at a later time, for which the root waits too.
-        let time_max = limits::COMMAND_TIME_MAX + Duration::from_nanos(order.extra_time_ns());
 
         let acks: Result<Acks, LinkError> = match self.link.ask(ask, time_max).await {
             Ok(reply) => match &reply.answer {
@@ -159,7 +160,7 @@ impl Commands {
             Ok(acks) => {
                 let reply = v1::CommandReply {
                     took_ns,
-                    lease_ns: order.lease_ns(),
+                    lease_ns,
                     ..convert::command_reply(id, &acks)
                 };
                 let event = Event::Answered {

@@ -6,11 +6,13 @@ mod kept;
 mod profiles;
 mod regions;
 mod saves;
+mod selection;
 mod sites;
 
 pub use kept::{buffers, records};
 pub use profiles::profile;
 pub use regions::regions;
+pub use selection::selection;
 
 use invivo_proto::control;
 use invivo_proto::control::analyses::{AnalysesStatus, Analysis, AnalysisStatus, Gaps};
@@ -166,11 +168,12 @@ pub fn known(ask: &Ask) -> Reply {
         Ask::Query(Query::Profile { .. }) => Answer::Profile(Box::new(profile()), coverage()),
         Ask::Query(Query::Sites { .. }) => Answer::Sites(Box::new(sites::sites()), coverage()),
         Ask::Query(Query::Regions { .. }) => Answer::Regions(Box::new(regions()), coverage()),
+        Ask::Query(Query::Selection) => Answer::Selection(Box::new(selection()), coverage()),
         Ask::Query(Query::Save(query)) => {
             Answer::Saved(Box::new(saves::saved(query.ask)), coverage())
         }
         Ask::Query(Query::WaitStates { .. }) => Answer::WaitStates(Box::default(), coverage()),
-        Ask::Command { order, .. } => Answer::Command(acks(*order)),
+        Ask::Command { order, .. } => Answer::Command(acks(order)),
     })
 }
 
@@ -359,7 +362,7 @@ pub fn messages() -> Messages {
 }
 
 /// All ranks have done it, in the way of the order.
-pub fn acks(order: Order) -> Acks {
+pub fn acks(order: &Order) -> Acks {
     let cut = |at_ns| {
         Some(Cut {
             earliest_ns: at_ns,
@@ -378,7 +381,7 @@ pub fn acks(order: Order) -> Acks {
             held_in_mpi: 1,
             ..plain
         },
-        Order::Reset | Order::Record { .. } | Order::Analyses { .. } => Acks {
+        Order::Reset | Order::Record { .. } | Order::Analyses { .. } | Order::Select(_) => Acks {
             from: cut(10_000),
             clipped: 3,
             ..plain

@@ -229,7 +229,14 @@ impl Report {
         );
 
         let (entered, dropped) = (self.entered()?, self.dropped()?);
-        let placed = ["open", "in_flight", "kept", "reduced", "reset"];
+        let placed = [
+            "open",
+            "in_flight",
+            "kept",
+            "reduced",
+            "reset",
+            "not_selected",
+        ];
         let placed = placed
             .iter()
             .map(|name| self.of_ledger(name))
@@ -296,9 +303,9 @@ mod tests {
                 "ranks_reporting": 2, "members_missing": 0, "payload_bytes": 7 * kept,
                 "ledger": {
                     "entered": entered, "open": 0, "in_flight": 0, "kept": kept, "reduced": 0,
-                    "reset": 0,
+                    "reset": 0, "not_selected": 0,
                     "dropped_by_place": 0, "dropped": { "no_packet": dropped, "no_location": 0,
-                    "switched": 0 },
+                    },
                 },
             },
             "totals": [{ "function": "MPI_Send", "calls": kept }],

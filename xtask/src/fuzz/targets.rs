@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// The targets of proto/fuzz.
-pub const TARGETS: [&str; 10] = [
+pub const TARGETS: [&str; 11] = [
     "packet",
     "records",
     "definition",
@@ -16,6 +16,7 @@ pub const TARGETS: [&str; 10] = [
     "region",
     "bin",
     "events",
+    "rules",
 ];
 
 /// An explicit target of the compiler keeps the instrumentation out of build scripts.

@@ -76,6 +76,55 @@ fn sampling_has_a_frequency_or_is_off() {
 }
 
 #[test]
+fn a_selection_is_rules_or_a_file_of_them() {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), "exclude a; include b\n").expect("written");
+    let path = file.path().display();
+    let steps = format!(
+        "[[step]]\nselection = {{ exclude = \"tiny_*\" }}\n\n[[step]]\nselection = {{ include = \
+         [\"solve\", \"group:coll\"] }}\n\n[[step]]\nselection = {{ load = \"{path}\" \
+         }}\n\n[[step]]\nselection = \"clear\"\n"
+    );
+    assert_eq!(
+        script(&steps).expect("a session").plan_text(),
+        "1  select by more rules: exclude tiny_*  (within 1m)\n\
+         2  select by more rules: include solve, include group:coll  (within 1m)\n\
+         3  select by rules: exclude a, include b  (within 1m)\n\
+         4  record all regions and functions  (within 1m)\n"
+    );
+    std::fs::write(file.path(), "exclude a\nskip b\n").expect("written");
+    let load = format!("{{ load = \"{path}\" }}");
+    for (value, said) in [
+        ("\"all\"", "s.toml:5: no selection `all`; there are: clear"),
+        (
+            "{ exclude = \"\" }",
+            "s.toml:5: exclude: a pattern is empty",
+        ),
+        (
+            "{ include = \"group:x\" }",
+            "include: \"x\" is no group of MPI",
+        ),
+        (
+            "{ exclude = [] }",
+            "exclude is a array here; give some patterns",
+        ),
+        ("{ exclude = \"a\", include = \"b\" }", "give \"clear\", {"),
+        ("{ only = \"a\" }", "no key of selection `only`"),
+        (
+            "{ load = \"/nowhere/x\" }",
+            "load: cannot read the rules in /nowhere/x",
+        ),
+        (load.as_str(), ", line 2: \"skip b\" is no rule"),
+    ] {
+        let what = wrong_step(&format!("selection = {value}"));
+        assert!(
+            what.starts_with("s.toml:5: ") && what.contains(said),
+            "{what}"
+        );
+    }
+}
+
+#[test]
 fn a_strategy_is_a_list_of_rules() {
     let script = script(
         "[[step]]\nstrategy = \"iterations:4@MPI_Barrier, duration:1ms\"\n\n[[step]]\nwait = \

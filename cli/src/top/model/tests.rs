@@ -43,9 +43,9 @@ fn nothing_is_done_before_it_is_confirmed() {
         }
         assert_eq!(
             press(&mut model, &format!("{letter}y")),
-            Some(Action::Do(order))
+            Some(Action::Do(order.clone()))
         );
-        assert_eq!(model.line, Line::Doing(order));
+        assert_eq!(model.line, Line::Doing(order.clone()));
         assert_eq!(press(&mut model, "Xy"), None, "one after the other");
         let reply = CommandReply {
             targets: 4,
@@ -111,7 +111,11 @@ fn a_switches_the_analysis_of_the_page() {
     ] {
         let these = AnalysisSet::of(analysis);
         let order = Order::Analyses { these, on };
-        assert_eq!(press(&mut model, keys), Some(Action::Do(order)), "{keys}");
+        assert_eq!(
+            press(&mut model, keys),
+            Some(Action::Do(order.clone())),
+            "{keys}"
+        );
         model.step(Duration::ZERO, Event::Answered(order, Err("no".into())));
     }
 }

@@ -89,9 +89,8 @@ fn parts(ledger: &Ledger) -> Vec<(&'static str, u64, bool)> {
         ("dropped: too many threads", dropped.no_location, true),
         ("dropped by tool places", ledger.dropped_by_place, true),
     ];
-    // A switch clips calls and drops none; only older shims did.
-    if dropped.switched > 0 {
-        parts.push(("dropped: recording was switched", dropped.switched, true));
+    if ledger.not_selected > 0 {
+        parts.push(("not selected", ledger.not_selected, false));
     }
     parts
 }

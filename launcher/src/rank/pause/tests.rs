@@ -149,7 +149,7 @@ impl Rank {
             ranks: 1,
             place: 1,
         };
-        let memory = SharedMemory::create(identity, StartState::default()).expect("memory");
+        let memory = SharedMemory::create(identity, &StartState::default()).expect("memory");
         let rank = Rank { process, memory };
         let page = rank.region().page();
         page.phase.store(phase::RUNNING, Ordering::Release);

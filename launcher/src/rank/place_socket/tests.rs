@@ -83,7 +83,7 @@ fn the_memory_goes_with_the_first_message() {
             ranks: 4,
             place: 4,
         },
-        StartState::default(),
+        &StartState::default(),
     )
     .expect("memory");
     let hello = FromSupervisor::Attach {
@@ -127,7 +127,7 @@ fn what_may_be_left_out_ends_no_connection() {
         ranks: 1,
         place: 1,
     };
-    let memory = SharedMemory::create(identity, StartState::default()).expect("memory");
+    let memory = SharedMemory::create(identity, &StartState::default()).expect("memory");
     let hello = FromSupervisor::Attach {
         rank: Rank(0),
         pid: 1,
@@ -160,7 +160,7 @@ fn orders_do_not_queue_behind_questions() {
         ranks: 1,
         place: 1,
     };
-    let memory = SharedMemory::create(identity, StartState::default()).expect("memory");
+    let memory = SharedMemory::create(identity, &StartState::default()).expect("memory");
     let hello = FromSupervisor::Attach {
         rank: Rank(0),
         pid: 1,
@@ -198,7 +198,7 @@ fn nonsense_ends_the_connection() {
             ranks: 1,
             place: 1,
         },
-        StartState::default(),
+        &StartState::default(),
     )
     .expect("memory");
     let hello = FromSupervisor::Attach {
@@ -222,7 +222,7 @@ fn nobody_there_is_an_error() {
             ranks: 1,
             place: 1,
         },
-        StartState::default(),
+        &StartState::default(),
     )
     .expect("memory");
     let hello = FromSupervisor::Attach {

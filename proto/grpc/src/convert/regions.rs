@@ -76,6 +76,7 @@ fn sums(of: &RegionStats) -> v1::RegionRow {
         max_ns: of.most.1,
         min_rank: of.least.0.0,
         min_ns: of.least.1,
+        off_ranks: of.off,
         ..v1::RegionRow::default()
     }
 }
@@ -116,6 +117,7 @@ mod tests {
             ranks: 3,
             most: (Rank(1), 50 - own_ns),
             least: (Rank(2), own_ns),
+            off: 1,
             named: Vec::new(),
         }
     }

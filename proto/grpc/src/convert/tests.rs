@@ -302,10 +302,11 @@ fn drop_reasons_keep_their_order() {
     let mut ledger = Ledger::default();
     ledger.dropped[DropReason::NoPacket as usize] = 1;
     ledger.dropped[DropReason::NoLocation as usize] = 2;
-    ledger.dropped[DropReason::Switched as usize] = 3;
-    let dropped = v1::Ledger::from(&ledger).dropped.expect("there");
+    ledger.dropped[DropReason::NotSelected as usize] = 3;
+    let ledger = v1::Ledger::from(&ledger);
+    let dropped = ledger.dropped.expect("there");
     assert_eq!(
-        (dropped.no_packet, dropped.no_location, dropped.switched),
+        (dropped.no_packet, dropped.no_location, ledger.not_selected),
         (1, 2, 3)
     );
 }

@@ -18,7 +18,7 @@ pub struct HelloReply {
     /// What this gateway can do, in lower-case words: "status", "watch", "functions", "call-sites",
     /// "regions", "matrix", "messages", "wait-states", "grid", "hang", "stacks", "profile", "pause",
     /// "resume", "hold", "reset", "record", "record-window", "shutdown", "strategy", "analyses",
-    /// "sampling", "buffers", "records", "timeline", "save", "audit", "invite", "revoke".
+    /// "sampling", "selection", "buffers", "records", "timeline", "save", "audit", "invite", "revoke".
     #[prost(string, repeated, tag = "2")]
     pub capabilities: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// The scope of the caller's token: "view" or "control".
@@ -159,6 +159,9 @@ pub struct Ledger {
     /// Discarded by a reset.
     #[prost(uint64, tag = "8")]
     pub reset: u64,
+    /// Not recorded, because calls of their functions are not selected.
+    #[prost(uint64, tag = "9")]
+    pub not_selected: u64,
 }
 /// Calls whose records were dropped in the application's process, by reason.
 #[derive(serde::Deserialize)]
@@ -172,9 +175,6 @@ pub struct DroppedByShim {
     /// More threads than the process has locations for.
     #[prost(uint64, tag = "2")]
     pub no_location: u64,
-    /// Recording was switched off or reset between enter and leave.
-    #[prost(uint64, tag = "3")]
-    pub switched: u64,
 }
 /// Requests the state of the ranks and of the recording.
 #[derive(serde::Serialize)]
@@ -667,6 +667,9 @@ pub struct RegionRow {
     /// That time, in ns.
     #[prost(uint64, tag = "16")]
     pub min_ns: u64,
+    /// Number of ranks on which it is not recorded now, because it is not selected.
+    #[prost(uint32, tag = "17")]
+    pub off_ranks: u32,
 }
 /// Requests the communication matrix.
 #[derive(serde::Serialize)]
@@ -1246,6 +1249,87 @@ pub struct SetSamplingRequest {
     /// it: what was seen so far stays, and is added to when it is switched on again.
     #[prost(uint32, tag = "2")]
     pub frequency: u32,
+}
+/// Chooses what is recorded.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SetSelectionRequest {
+    /// As in PauseRequest.
+    #[prost(uint64, tag = "1")]
+    pub command_id: u64,
+    /// The rules take the place of those in force: without any, everything is recorded again. Otherwise
+    /// they come behind those in force.
+    #[prost(bool, tag = "2")]
+    pub replace: bool,
+    /// In their order: the last one that fits decides, and what none fits is recorded. At most 64 are
+    /// in force.
+    #[prost(message, repeated, tag = "3")]
+    pub rules: ::prost::alloc::vec::Vec<SelectionRule>,
+}
+/// A rule of the selection.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SelectionRule {
+    /// What it fits is recorded, or is not.
+    #[prost(bool, tag = "1")]
+    pub include: bool,
+    /// What it fits: a pattern of names of regions ("solve\*") or of MPI functions ("MPI_Test\*"), of
+    /// source files without folders ("source:*.f90"), of programs and libraries ("module:libm*"); a
+    /// group of MPI functions ("group:coll"); or regions that take less than a time on average once
+    /// they were entered so often ("shorter:1us@10000"). Patterns have \*, ? and \[a-z\].
+    #[prost(string, tag = "2")]
+    pub fits: ::prost::alloc::string::String,
+}
+/// Requests what is recorded.
+#[derive(serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SelectionRequest {}
+/// What is recorded. Numbers of regions are sums over ranks.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SelectionReply {
+    /// The rules in force, in their order.
+    #[prost(message, repeated, tag = "1")]
+    pub rules: ::prost::alloc::vec::Vec<SelectionRuleStatus>,
+    /// Regions that are recorded.
+    #[prost(uint64, tag = "2")]
+    pub regions_on: u64,
+    /// Regions that are not.
+    #[prost(uint64, tag = "3")]
+    pub regions_off: u64,
+    /// Regions whose names are still looked up.
+    #[prost(uint64, tag = "4")]
+    pub regions_undecided: u64,
+    /// MPI functions whose calls are not recorded; calls that complete a request are all the same.
+    #[prost(string, repeated, tag = "5")]
+    pub functions_off: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// MPI functions that the rules leave out, and that are recorded all the same: without them no
+    /// message could be followed.
+    #[prost(string, repeated, tag = "6")]
+    pub functions_kept: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// MPI calls without a record because of the rules, since the start of the job.
+    #[prost(uint64, tag = "7")]
+    pub calls_off: u64,
+    /// Since when the rules are in force, in job time, in ns; 0 is the start of the job.
+    #[prost(uint64, tag = "8")]
+    pub since_ns: u64,
+    /// Number of ranks on which other rules are in force.
+    #[prost(uint32, tag = "9")]
+    pub ranks_differing: u32,
+    /// How complete the answer is.
+    #[prost(message, optional, tag = "10")]
+    pub coverage: ::core::option::Option<Coverage>,
+}
+/// A rule in force.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SelectionRuleStatus {
+    /// As it was given.
+    #[prost(message, optional, tag = "1")]
+    pub rule: ::core::option::Option<SelectionRule>,
+    /// Regions for which it decides.
+    #[prost(uint64, tag = "2")]
+    pub regions: u64,
 }
 /// Requests the state of the buffers.
 #[derive(serde::Serialize)]
@@ -3277,6 +3361,51 @@ pub mod invivo_client {
                 .insert(GrpcMethod::new("invivo.v1.Invivo", "SetSampling"));
             self.inner.unary(req, path, codec).await
         }
+        /// Chooses which regions and MPI functions are recorded, from the same job time on on all ranks.
+        /// Needs the scope control.
+        pub async fn set_selection(
+            &mut self,
+            request: impl tonic::IntoRequest<super::SetSelectionRequest>,
+        ) -> std::result::Result<tonic::Response<super::CommandReply>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/invivo.v1.Invivo/SetSelection",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("invivo.v1.Invivo", "SetSelection"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Which regions and MPI functions are recorded.
+        pub async fn selection(
+            &mut self,
+            request: impl tonic::IntoRequest<super::SelectionRequest>,
+        ) -> std::result::Result<tonic::Response<super::SelectionReply>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/invivo.v1.Invivo/Selection",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("invivo.v1.Invivo", "Selection"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Which analyses are on, and when they were off.
         pub async fn analyses(
             &mut self,
@@ -3635,6 +3764,17 @@ pub mod invivo_server {
             &self,
             request: tonic::Request<super::SetSamplingRequest>,
         ) -> std::result::Result<tonic::Response<super::CommandReply>, tonic::Status>;
+        /// Chooses which regions and MPI functions are recorded, from the same job time on on all ranks.
+        /// Needs the scope control.
+        async fn set_selection(
+            &self,
+            request: tonic::Request<super::SetSelectionRequest>,
+        ) -> std::result::Result<tonic::Response<super::CommandReply>, tonic::Status>;
+        /// Which regions and MPI functions are recorded.
+        async fn selection(
+            &self,
+            request: tonic::Request<super::SelectionRequest>,
+        ) -> std::result::Result<tonic::Response<super::SelectionReply>, tonic::Status>;
         /// Which analyses are on, and when they were off.
         async fn analyses(
             &self,
@@ -4773,6 +4913,94 @@ pub mod invivo_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = SetSamplingSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/invivo.v1.Invivo/SetSelection" => {
+                    #[allow(non_camel_case_types)]
+                    struct SetSelectionSvc<T: Invivo>(pub Arc<T>);
+                    impl<
+                        T: Invivo,
+                    > tonic::server::UnaryService<super::SetSelectionRequest>
+                    for SetSelectionSvc<T> {
+                        type Response = super::CommandReply;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::SetSelectionRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Invivo>::set_selection(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = SetSelectionSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/invivo.v1.Invivo/Selection" => {
+                    #[allow(non_camel_case_types)]
+                    struct SelectionSvc<T: Invivo>(pub Arc<T>);
+                    impl<T: Invivo> tonic::server::UnaryService<super::SelectionRequest>
+                    for SelectionSvc<T> {
+                        type Response = super::SelectionReply;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::SelectionRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Invivo>::selection(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = SelectionSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

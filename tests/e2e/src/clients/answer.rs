@@ -22,9 +22,9 @@ pub fn entered_and_placed(answer: &Value) -> (u64, u64) {
         "reduced",
         "dropped/no_packet",
         "dropped/no_location",
-        "dropped/switched",
         "dropped_by_place",
         "reset",
+        "not_selected",
     ];
     (part("entered"), parts.iter().map(|name| part(name)).sum())
 }

@@ -41,6 +41,16 @@ pub fn regions_in_python(rounds: u32) -> Vec<OsString> {
     ]
 }
 
+/// The command line of `tests/apps/regions/selection.c`.
+pub fn selection(family: Family, stages: usize, rounds: u64) -> Vec<OsString> {
+    let program = c(family, "selection_c", "selection.c");
+    vec![
+        program.into(),
+        stages.to_string().into(),
+        rounds.to_string().into(),
+    ]
+}
+
 /// The folder of what programs are marked with.
 pub fn marking() -> PathBuf {
     root().join("regions")

@@ -56,6 +56,7 @@ pub struct Ledger {
     pub dropped: Dropped,
     pub dropped_by_place: u64,
     pub reset: u64,
+    pub not_selected: u64,
 }
 
 /// Records that the shim dropped, by reason.
@@ -63,20 +64,19 @@ pub struct Ledger {
 pub struct Dropped {
     pub no_packet: u64,
     pub no_location: u64,
-    pub switched: u64,
 }
 
 impl Dropped {
     /// For all reasons together.
     pub fn all(&self) -> u64 {
-        self.no_packet + self.no_location + self.switched
+        self.no_packet + self.no_location
     }
 }
 
 impl Ledger {
     /// Calls whose records are somewhere: the right side of the conservation law.
     pub fn placed(&self) -> u64 {
-        let lost = self.dropped.all() + self.dropped_by_place + self.reset;
+        let lost = self.dropped.all() + self.dropped_by_place + self.reset + self.not_selected;
         self.open + self.in_flight + self.kept + self.reduced + lost
     }
 }

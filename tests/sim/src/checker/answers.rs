@@ -22,7 +22,7 @@ impl Checker<'_> {
         for (index, asked) in history.asks.iter().enumerate() {
             let bound = match &asked.what {
                 Ask::Query(_) => asked.at + self.height() * WAVE_NS_PER_LAYER,
-                Ask::Command { order, .. } => self.command_ends(asked.at, *order),
+                Ask::Command { order, .. } => self.command_ends(asked.at, order),
             };
             let bound = bound + TICK_NS_LATE_MAX + self.slack_ns();
             let times = asked.delivered.len();
@@ -45,10 +45,10 @@ impl Checker<'_> {
                         },
                     ) => self.answer(index, asked, *at, *query, partial, coverage, missing),
                     (Ask::Command { id, order }, Delivery::Acks(acks)) => {
-                        self.acks(index, asked, *at, *id, *order, acks);
+                        self.acks(index, asked, *at, *id, order, acks);
                     }
                     (Ask::Command { id, order }, Delivery::Refused(refusal)) => {
-                        self.refused(index, asked, *id, *order, refusal);
+                        self.refused(index, asked, *id, order, refusal);
                     }
                     (_, other) => self
                         .found

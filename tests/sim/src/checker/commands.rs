@@ -12,15 +12,17 @@ use invivo_tbon::limits::{COMMAND_NS_PER_LAYER, CUT_AHEAD_NS_PER_LAYER};
 use invivo_tbon::root::{Ask, Refusal};
 use std::collections::BTreeSet;
 
-impl Checker<'_> {
+impl<'a> Checker<'a> {
     /// When an order given at `at` is over at the latest.
-    pub(super) fn command_ends(&self, at: Time, order: Order) -> Time {
+    pub(super) fn command_ends(&self, at: Time, order: &Order) -> Time {
         let ahead = self.height() * CUT_AHEAD_NS_PER_LAYER;
         let due = match order {
-            Order::Reset | Order::Record { .. } | Order::Analyses { .. } => ahead,
+            Order::Reset | Order::Record { .. } | Order::Analyses { .. } | Order::Select(_) => {
+                ahead
+            }
             Order::Window { length_ns } => ahead + length_ns,
             // Ranks may come to their MPI_Init as late as that.
-            Order::Hold { lease_ns } => lease_ns,
+            Order::Hold { lease_ns } => *lease_ns,
             Order::Pause { .. }
             | Order::Resume
             | Order::Shutdown
@@ -31,30 +33,27 @@ impl Checker<'_> {
     }
 
     /// The first ask for a command, by the time at which it came to the root.
-    fn first(&self, id: CommandId) -> Option<(&Asked, Order)> {
-        let same = self
-            .history
-            .asks
-            .iter()
-            .filter_map(|asked| match asked.what {
-                Ask::Command { id: other, order } if other == id && !asked.is_excluded() => {
-                    Some((asked, order))
-                }
-                _ => None,
-            });
+    fn first(&self, id: CommandId) -> Option<(&'a Asked, &'a Order)> {
+        let asks = self.history.asks.iter();
+        let same = asks.filter_map(|asked| match &asked.what {
+            Ask::Command { id: other, order } if *other == id && !asked.is_excluded() => {
+                Some((asked, order))
+            }
+            _ => None,
+        });
         // A command that was refused does not take its id.
         same.min_by_key(|(asked, _)| asked.at)
     }
 
     /// The command under way at `at` beside which `order` cannot be given. Where one ends at that
     /// very time, it may be either way.
-    fn excluding(&self, at: Time, order: Order) -> Option<CommandId> {
-        let excludes = |other: Order| match order {
+    fn excluding(&self, at: Time, order: &Order) -> Option<CommandId> {
+        let excludes = |other: &Order| match order {
             Order::Reset | Order::Window { .. } => matches!(other, Order::Window { .. }),
-            Order::Shutdown => other == Order::Shutdown,
+            Order::Shutdown => *other == Order::Shutdown,
             _ => false,
         };
-        let given = self.history.given.iter().map(|&(id, _)| id);
+        let given = self.history.given.iter().map(|(id, _)| *id);
         given.into_iter().find(|&id| {
             let Some((first, other)) = self.first(id) else {
                 return false;
@@ -70,7 +69,7 @@ impl Checker<'_> {
         index: usize,
         asked: &Asked,
         id: CommandId,
-        order: Order,
+        order: &Order,
         refusal: &Refusal,
     ) {
         let first = self.first(id).map(|(_, order)| order);
@@ -93,7 +92,7 @@ impl Checker<'_> {
         asked: &Asked,
         at: Time,
         id: CommandId,
-        order: Order,
+        order: &Order,
         acks: &Acks,
     ) {
         // A repeated command is answered from memory: what counts is when it was first given, and

@@ -43,6 +43,7 @@ impl SimPlace {
             // Their ranks have no program.
             Query::Sites { .. } => Partial::Sites(Default::default()),
             Query::Regions { .. } => Partial::Regions(Default::default()),
+            Query::Selection => Partial::Selection(Default::default()),
             Query::Save(_) => Partial::Saved(Default::default()),
             // Meeting at homes has tests of its own.
             Query::WaitStates { .. } => Partial::WaitStates(Default::default()),

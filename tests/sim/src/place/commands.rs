@@ -35,8 +35,10 @@ impl SimPlace {
                 released.into_iter().chain([self.acted(id)]).collect()
             }
             Verb::Hold { lease_ns } => self.hold(now, id, lease_ns),
-            // There are no buffers here: it is done as soon as it is heard.
-            Verb::Strategy { .. } | Verb::Sampling { .. } => vec![self.acted(id)],
+            // There are no buffers and no regions here: it is done as soon as it is heard.
+            Verb::Strategy { .. } | Verb::Sampling { .. } | Verb::Select { .. } => {
+                vec![self.acted(id)]
+            }
             Verb::Analyses { .. } if self.steering.shut_down => {
                 vec![self.refused_all(id, "the measurement was shut down")]
             }

@@ -90,6 +90,7 @@ impl Leaf {
             Query::Grid(asked) => Partial::Grid(Box::new(world.grid(&asked, self.ranks.iter()))),
             Query::Sites { .. } => Partial::Sites(Default::default()),
             Query::Regions { .. } => Partial::Regions(Default::default()),
+            Query::Selection => Partial::Selection(Default::default()),
             Query::Save(_) => Partial::Saved(Default::default()),
             Query::WaitStates { .. } => Partial::WaitStates(Default::default()),
         };

@@ -83,7 +83,7 @@ impl Simulation {
             Down::Command(command) => {
                 let given = &mut self.history.given;
                 if given.iter().all(|(id, _)| *id != command.id) {
-                    given.push((command.id, command.verb));
+                    given.push((command.id, command.verb.clone()));
                 }
             }
             _ => {}
@@ -106,7 +106,7 @@ impl Simulation {
 
     /// Whoever has recorded a window asks at once what is in it.
     fn look_into_a_window(&mut self, ask: AskId, delivery: &Delivery) {
-        let order = match self.history.asks[ask.0 as usize].what {
+        let order = match &self.history.asks[ask.0 as usize].what {
             Ask::Command { order, .. } => Some(order),
             Ask::Query(_) => None,
         };

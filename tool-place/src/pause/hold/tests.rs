@@ -177,7 +177,7 @@ fn pause_and_hold_share_the_gate() {
     let pause = Verb::Pause {
         lease_ns: 1_000 * MS,
     };
-    let actions = pauses.command(now, &command(1, pause));
+    let actions = pauses.command(now, &command(1, pause.clone()));
     let [
         PauseAction::Close {
             generation: 2,
@@ -212,7 +212,7 @@ fn pause_and_hold_share_the_gate() {
 
     // The pause ends first: the hold keeps its ranks.
     let mut pauses = held();
-    pauses.command(START, &command(1, pause));
+    pauses.command(START, &command(1, pause.clone()));
     let actions = pauses.tick(START + 1_000 * MS);
     let Some(PauseAction::Open { keep, .. }) = actions.last() else {
         panic!("{actions:?}")

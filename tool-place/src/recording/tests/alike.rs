@@ -63,7 +63,7 @@ fn place(commands: &[(u64, Verb)], late: &[u64], pace: u64) -> Came {
             && at + late[heard % late.len()] <= ms
         {
             heard += 1;
-            actions.extend(scene.command(ms, heard as u64, *verb));
+            actions.extend(scene.command(ms, heard as u64, verb.clone()));
         }
         if ms % pace == 0 {
             actions.extend(scene.step(ms));
