@@ -19,9 +19,9 @@ use crate::code_files::CodeFiles;
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use invivo_proto::definition::{Definition, REGIONS_MAX};
+use invivo_proto::definition::Definition;
 use invivo_proto::ids::{LocationId, Rank, RegionId};
-use invivo_proto::record::{OPEN_MAX, OpenRegion, REGIONS_END};
+use invivo_proto::record::{OPEN_MAX, OpenRegion, REGIONS_END, REGIONS_MAX};
 
 /// Rows of a rank: one for each number that it gives, and one for all others.
 const ROWS_MAX: usize = REGIONS_MAX as usize + 1;

@@ -5,7 +5,6 @@
 //! Hand-written bytes, because the shim writes them.
 
 use crate::ids::{CommId, CommLocal, Rank, RegionId, SiteId};
-use crate::record::REGIONS_END;
 use crate::varint::{self, VarintError};
 
 /// The longest encoded definition: entries of the ring are at most a quarter of it.
@@ -14,10 +13,6 @@ pub const DEFINITION_BYTES_MAX: usize = crate::shm::RING_BYTES / 4;
 /// Call sites that a rank numbers: large programs call MPI from some hundred places. Calls from
 /// more are of [`SiteId::OTHERS`].
 pub const SITES_MAX: u16 = 4096;
-/// Regions of the program that a rank numbers: instrumented functions that run, and marked regions.
-/// Others are [`RegionId::OTHERS`].
-pub const REGIONS_MAX: u16 = 8192;
-const _: () = assert!(REGIONS_END + REGIONS_MAX < RegionId::OTHERS.0);
 /// Bytes of a marked region's name.
 pub const REGION_NAME_BYTES_MAX: usize = 128;
 /// Files with call sites or instrumented functions that a rank numbers.

@@ -45,6 +45,12 @@ const TOKEN_OPEN: u8 = 69;
 /// The first number of a region that facts have no room for: regions of the program begin here,
 /// MPI functions lie below.
 pub const REGIONS_END: u16 = 1 << 12;
+/// Regions of the program that a rank numbers: instrumented functions that run, and marked regions.
+/// Others are [`RegionId::OTHERS`].
+///
+/// [`RegionId::OTHERS`]: crate::ids::RegionId::OTHERS
+pub const REGIONS_MAX: u16 = 8192;
+const _: () = assert!(REGIONS_END + REGIONS_MAX < crate::ids::RegionId::OTHERS.0);
 const _: () = assert!(crate::mpi::FUNCTIONS.len() <= REGIONS_END as usize);
 
 /// Upper bound of a call's bytes, its parts apart: token, kind, region, communicator, peer, tag,

@@ -17,10 +17,9 @@ mod region;
 pub use fault::Fault;
 pub use region::{Region, RegionError};
 
-use crate::definition::REGIONS_MAX;
 use crate::ids::RegionId;
 use crate::packet::PAYLOAD_BYTES;
-use crate::record::REGIONS_END;
+use crate::record::{REGIONS_END, REGIONS_MAX};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// First bytes of the memory.

@@ -143,7 +143,7 @@ fn limits_are_the_sources() {
             definition::DEFINITION_BYTES_MAX as i64,
         ),
         ("definition::SITES_MAX", definition::SITES_MAX.into()),
-        ("definition::REGIONS_MAX", definition::REGIONS_MAX.into()),
+        ("record::REGIONS_MAX", record::REGIONS_MAX.into()),
         (
             "definition::REGION_NAME_BYTES_MAX",
             definition::REGION_NAME_BYTES_MAX as i64,

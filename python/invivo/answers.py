@@ -107,7 +107,7 @@ class Coverage(Answer):
 @dataclass(frozen=True)
 class Ledger(Answer):
     """Account of the records, in calls: entered = open + in_flight + kept + reduced + all kinds of
-    dropped + reset."""
+    dropped + reset + not_selected."""
 
     entered: int
     """Calls counted when entered, independently of all other counts."""

@@ -95,10 +95,7 @@ impl TimelinePages {
         if let Some(ledger) = &piece.ledger {
             gaps.in_flight = ledger.in_flight;
             let dropped = ledger.dropped.unwrap_or_default();
-            gaps.dropped = dropped.no_packet
-                + dropped.no_location
-                + ledger.not_selected
-                + ledger.dropped_by_place;
+            gaps.dropped = dropped.no_packet + dropped.no_location + ledger.dropped_by_place;
         }
     }
 

@@ -59,7 +59,6 @@ use local_ranks::LocalRanks;
 use queries::Queries;
 use rustix::event::PollFd;
 use sampling::Sampling;
-use selecting::Selecting;
 use std::collections::VecDeque;
 use tree_side::{FromTree, TreeSide};
 
@@ -76,7 +75,6 @@ pub struct Place {
     commands: Commands,
     switches: AnalysisSwitches,
     sampling: Sampling,
-    selecting: Selecting,
     queries: Queries,
     groups: GroupExchange,
     recycling: Recycling,
@@ -108,7 +106,6 @@ impl Place {
             commands: Commands::new(set),
             switches: AnalysisSwitches::default(),
             sampling: Sampling::default(),
-            selecting: Selecting::default(),
             queries: Queries::default(),
             groups: GroupExchange::default(),
             recycling: Recycling::default(),
@@ -234,7 +231,10 @@ impl Place {
         let answers = self.sampling.due(now);
         self.answer(now, answers);
         let (names, clock) = (&mut self.queries.code, self.tree.clock());
-        let answers = self.selecting.step(now, clock, names, &mut self.local);
+        let answers = self
+            .commands
+            .selecting
+            .step(now, clock, names, &mut self.local);
         self.answer(now, answers);
         let answers = self.commands.tick_pauses(now, &mut self.local);
         self.answer(now, answers);
@@ -278,7 +278,7 @@ impl Place {
         let refusal = self.commands.refusal(&self.local);
         let mut answers = self.switches.refuse(&refusal);
         answers.extend(self.sampling.refuse(&refusal));
-        answers.extend(self.selecting.refuse(&refusal));
+        answers.extend(self.commands.selecting.refuse(&refusal));
         self.sampling.end(&mut self.local);
         self.answer(now, answers);
         self.local.let_go(now);
@@ -325,15 +325,9 @@ impl Place {
             Down::Query { wave, query } => {
                 self.catch_up(now);
                 let clock = self.tree.clock();
-                let answer = self.queries.begin(
-                    now,
-                    wave,
-                    query,
-                    clock,
-                    &self.commands,
-                    &self.selecting,
-                    &mut self.local,
-                );
+                let answer =
+                    self.queries
+                        .begin(now, wave, query, clock, &self.commands, &mut self.local);
                 answer.into_iter().collect()
             }
             Down::Heartbeat => self.commands.heartbeat(now, &mut self.local),
@@ -366,7 +360,7 @@ impl Place {
             return Vec::new();
         }
         self.sampling.begin(job.sampling, &mut self.local);
-        self.selecting.begin(&job.selection, &self.local);
+        self.commands.selecting.begin(&job.selection, &self.local);
         self.commands
             .begin(now, job, self.tree.clock(), &mut self.local)
     }
@@ -396,7 +390,8 @@ impl Place {
             }
             Verb::Select { .. } => {
                 let (names, clock) = (&mut self.queries.code, self.tree.clock());
-                self.selecting
+                self.commands
+                    .selecting
                     .command(now, command, clock, names, &mut self.local)
             }
             Verb::Sampling { frequency } => {

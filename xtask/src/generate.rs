@@ -56,28 +56,22 @@ fn made(root: &Path) -> Result<[(&'static str, String); 2]> {
     ])
 }
 
-/// Whether wrappers of this role record calls.
-fn recorded(role: &str) -> bool {
-    !matches!(
-        role,
-        "none" | "through" | "attr" | "keyval" | "asked" | "control"
-    )
-}
-
 fn list(functions: &[Function]) -> String {
     let mut out = String::from(
         "// Made by `cargo xtask generate` from proto/mpi.functions. Do not edit.\n[\n",
     );
     // Number 0 stands for no function: records name functions by their index in this list.
     out.push_str(
-        "    Function { name: \"no function\", recorded: false, needs: Needs::Nothing, group: Group::Other, selectable: false },\n",
+        "    Function { name: \"no function\", recorded: false, needs: Needs::Nothing, \
+         group: Group::Other, selectable: false },\n",
     );
     for function in functions {
         let _ = writeln!(
             out,
-            "    Function {{ name: \"{}\", recorded: {}, needs: Needs::{}, group: Group::{}, selectable: {} }},",
+            "    Function {{ name: \"{}\", recorded: {}, needs: Needs::{}, group: Group::{}, \
+             selectable: {} }},",
             function.name,
-            recorded(&function.role),
+            function.is_recorded(),
             needs::needs(function).0,
             groups::group(function),
             groups::is_selectable(function)

@@ -122,6 +122,7 @@ impl Scene {
             Query::Grid(_) => Partial::Grid(Box::default()),
             Query::Sites { .. } => Partial::Sites(Box::default()),
             Query::Regions { .. } => Partial::Regions(Box::default()),
+            Query::Selection => Partial::Selection(Box::default()),
             Query::Save(_) => Partial::Saved(Box::default()),
             Query::WaitStates { .. } => Partial::WaitStates(Box::default()),
             Query::Status => Partial::Status(JobStatus {

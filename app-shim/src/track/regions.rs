@@ -16,9 +16,9 @@ use crate::resolve::modules;
 use crate::spin_lock::SpinLock;
 use core::ffi::c_char;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use invivo_proto::definition::{Definition, REGION_NAME_BYTES_MAX, REGIONS_MAX};
+use invivo_proto::definition::{Definition, REGION_NAME_BYTES_MAX};
 use invivo_proto::ids::RegionId;
-use invivo_proto::record::REGIONS_END;
+use invivo_proto::record::{REGIONS_END, REGIONS_MAX};
 
 const SLOTS: usize = 1 << REGION_SLOT_BITS;
 // Some slots stay empty, so that a search ends.

@@ -94,7 +94,8 @@ fn look_for_hook(known: &AtomicUsize, next: &NextFunction) -> usize {
 
 /// One of the two hooks. Its entry adds where the stack of the function lies that calls it.
 macro_rules! hook {
-    ($name:ident, $body:ident, |$here:ident, $region:ident, $frame:ident| $pass:expr, $change:ident) => {
+    ($name:ident, $body:ident,
+     |$here:ident, $region:ident, $frame:ident| $pass:expr, $change:ident) => {
         unsafe extern "C" fn $body(function: *mut c_void, caller: *mut c_void, frame: usize) {
             if let Some(here) = known().filter(|_| process::observing()) {
                 let function = function as usize;

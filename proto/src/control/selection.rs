@@ -126,13 +126,17 @@ impl Fits {
 
 /// The name of a function of C++ without its parameters: who writes `solve` means `solve(int)`.
 fn without_parameters(name: &str) -> &str {
+    // Behind them only words such as const.
+    let behind = name.rsplit(')').next().unwrap_or("");
+    if !behind.is_empty() && !behind.starts_with(' ') {
+        return name;
+    }
     let mut open = 0;
     for (at, character) in name.char_indices().rev() {
         match character {
             ')' => open += 1,
             '(' if open == 1 => return name[..at].trim_end(),
             '(' => open -= 1,
-            // What stands behind them, such as const.
             _ => {}
         }
     }

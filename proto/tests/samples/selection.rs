@@ -35,7 +35,7 @@ pub fn selection_status() -> SelectionStatus {
         regions_on: 12,
         regions_off: 18,
         undecided: 2,
-        differing: 1,
+        same: 3,
         since_ns: 5_000_000_000,
         calls_off: 40,
     }

@@ -5,6 +5,7 @@
 
 use super::local_rank::Life;
 use super::local_ranks::LocalRanks;
+use super::selecting::Selecting;
 use crate::gates;
 use crate::pause::{PauseAction, Pauses};
 use crate::recording::{Look, Recording, RecordingAction, Seen};
@@ -16,10 +17,12 @@ use invivo_proto::rank_set::RankSet;
 use invivo_tbon::job_time::JobClock;
 use std::collections::VecDeque;
 
-/// The pauses and the recording of one place. Every function gives the answers for the root.
+/// The pauses, the recording and the selection of one place. Every function gives the answers for
+/// the root.
 pub struct Commands {
     pub pauses: Pauses,
     pub recording: Recording,
+    pub selecting: Selecting,
     /// Reads the clocks where the time of the present turn is not exact enough.
     read_now: Option<fn() -> Now>,
 }
@@ -30,6 +33,7 @@ impl Commands {
         Commands {
             pauses: Pauses::new(ranks),
             recording: Recording::new(ranks),
+            selecting: Selecting::default(),
             read_now: None,
         }
     }

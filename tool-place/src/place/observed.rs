@@ -7,7 +7,6 @@ use super::commands::Commands;
 use super::local_rank::Life;
 use super::local_ranks::LocalRanks;
 use super::queries::Queries;
-use super::selecting::Selecting;
 use crate::memory::MemoryError;
 use crate::rank::observed::ObservedLocation;
 use crate::store::Keeping;
@@ -235,7 +234,6 @@ impl Observed {
             query,
             &self.clock,
             &self.commands,
-            &Selecting::default(),
             &mut self.local,
         );
         match answer {

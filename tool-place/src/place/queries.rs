@@ -8,7 +8,6 @@ use super::hang_queries::HangQueries;
 use super::local_ranks::LocalRanks;
 use super::profile_queries::ProfileQueries;
 use super::saving::Saving;
-use super::selecting::Selecting;
 use super::stack_queries::StackQueries;
 use super::timeline;
 use crate::time_point::Now;
@@ -35,7 +34,6 @@ impl Queries {
         query: Query,
         clock: &JobClock,
         commands: &Commands,
-        selecting: &Selecting,
         local: &mut LocalRanks,
     ) -> Option<Up> {
         let partial = match query {
@@ -75,7 +73,7 @@ impl Queries {
                 let now_ns = local.time_point(now, clock).job_ns();
                 Partial::Analyses(Box::new(local.feed.analyses.status(from_ns, now_ns)))
             }
-            Query::Selection => Partial::Selection(Box::new(selecting.status(local))),
+            Query::Selection => Partial::Selection(Box::new(commands.selecting.status(local))),
             Query::WaitStates { ranks_max } => {
                 Partial::WaitStates(Box::new(local.feed.analyses.wait_states(ranks_max)))
             }

@@ -47,7 +47,7 @@ impl Place {
         !self.is_ready
             || self.tree.is_alert(now)
             || !self.commands.pauses.is_at_rest()
-            || self.selecting.is_pending()
+            || self.commands.selecting.is_pending()
             || self.end.is_pressing(self.local.are_through(false))
             || self.groups.is_wanting()
             || self.local.feed.is_lost

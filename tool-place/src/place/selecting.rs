@@ -1,8 +1,8 @@
 //! Carries out the selection: which functions and regions the ranks of the place record.
 //!
 //! Rules speak of names, ranks know addresses. So the place looks up the name of each region that a
-//! rank has met, and sets the bit of those that are left out in the rank's memory. A rank that meets
-//! a region does what holds for one of which nothing is known, until the place has its name.
+//! rank has met, and sets the bit of those that are left out in the rank's memory. A rank that
+//! meets a region does what holds for one of which nothing is known, until the place has its name.
 //!
 //! ```text
 //! Command -> names of all that was met -> at its job time: the bits -> Ack
@@ -185,8 +185,8 @@ impl Selecting {
     ) -> Up {
         self.rules = asked.rules;
         self.since_ns = moment.job_ns().max(asked.at_ns);
-        for of_rank in self.ranks.values_mut() {
-            of_rank.begin(&self.rules);
+        for rank in local.numbers() {
+            self.ranks.entry(rank).or_default().begin(&self.rules);
         }
         self.apply(true, names, local);
         let ranks = local.len() as u32;

@@ -16,7 +16,6 @@ use rustix::net::{RecvFlags, recv};
 use std::sync::atomic::Ordering;
 
 mod scene;
-
 use scene::*;
 
 fn call(number: u64) -> Call {

@@ -16,7 +16,7 @@ pub fn selection() -> SelectionStatus {
         regions_on: 12,
         regions_off: 8,
         undecided: 4,
-        differing: 1,
+        same: 3,
         since_ns: 5_000_000_000,
         calls_off: 40,
     }

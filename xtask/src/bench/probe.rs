@@ -89,8 +89,8 @@ pub fn run(effort: &Effort) -> Result<()> {
     let about = "ns of a pair of probes (a begin and an end), or of a call, and how many more than \
         in the run of the same turn with empty hooks: medians over turns of the medians of a run's \
         loops. Two ranks, of which one works. two stamps: a preloaded library that keeps a time \
-        stamp at each; not selected: --selection 'exclude *; exclude MPI_*'; recorded: the usual configuration, \
-        all visits and calls counted by the job.";
+        stamp at each; not selected: --selection 'exclude *; exclude MPI_*'; recorded: the usual \
+        configuration, all visits and calls counted by the job.";
     write_table("probe", about, effort, &beside, &rows)
 }
 

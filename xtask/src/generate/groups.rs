@@ -52,5 +52,5 @@ pub fn is_selectable(f: &Function) -> bool {
         "start" | "startall" | "request_free" | "post_coll" | "coll_init" | "file_posted" => true,
         _ => matches!(group(f), "Environment") || (group(f) == "PointToPoint" && f.role != "plain"),
     };
-    super::recorded(&f.role) && !is_needed
+    f.is_recorded() && !is_needed
 }

@@ -18,6 +18,16 @@ pub struct Function {
     pub arguments: Vec<Argument>,
 }
 
+impl Function {
+    /// Whether its wrapper records calls.
+    pub fn is_recorded(&self) -> bool {
+        !matches!(
+            self.role.as_str(),
+            "none" | "through" | "attr" | "keyval" | "asked" | "control"
+        )
+    }
+}
+
 /// One argument of a function.
 #[derive(Debug)]
 pub struct Argument {

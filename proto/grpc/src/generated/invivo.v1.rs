@@ -129,7 +129,7 @@ pub struct Coverage {
     pub missing: ::prost::alloc::vec::Vec<u32>,
 }
 /// Account of the records, in calls:
-/// entered = open + in_flight + kept + reduced + all kinds of dropped + reset.
+/// entered = open + in_flight + kept + reduced + all kinds of dropped + reset + not_selected.
 #[derive(serde::Deserialize)]
 #[serde(default)]
 #[derive(serde::Serialize)]

@@ -209,9 +209,17 @@ mod tests {
 
     #[test]
     fn filter_files_of_score_p_are_read() {
-        let text = "# of an example\nSCOREP_REGION_NAMES_BEGIN\n  EXCLUDE\n    binvcrhs*\n    *_tiny\n  \
-                    INCLUDE solve\nSCOREP_REGION_NAMES_END\nSCOREP_FILE_NAMES_BEGIN\n EXCLUDE \
-                    */util*.c\nSCOREP_FILE_NAMES_END\n";
+        let text = [
+            "# of an example",
+            "SCOREP_REGION_NAMES_BEGIN",
+            "  EXCLUDE",
+            "    binvcrhs*",
+            "    *_tiny",
+            "  INCLUDE solve",
+            "SCOREP_REGION_NAMES_END",
+            "SCOREP_FILE_NAMES_BEGIN EXCLUDE */util*.c SCOREP_FILE_NAMES_END",
+        ]
+        .join("\n");
         let selection: Selection = text.parse().expect("a filter file");
         assert_eq!(
             selection.text(),

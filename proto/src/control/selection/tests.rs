@@ -99,6 +99,17 @@ fn parameters_need_not_be_written() {
             "(anonymous namespace)::f(int)",
             true,
         ),
+        ("(anonymous namespace)", "(anonymous namespace)::f", false),
+        (
+            "std::function<void*",
+            "std::function<void(int)>::operator=",
+            true,
+        ),
+        (
+            "std::function<void",
+            "std::function<void(int)>::operator=",
+            false,
+        ),
         ("f", ")f(", false),
     ] {
         let rules = [rule(&["exclude ", pattern].concat())];

@@ -3,6 +3,7 @@
 mod cells;
 mod jobs;
 mod place;
+mod probe;
 mod programs;
 mod shim;
 mod tools;
@@ -17,6 +18,12 @@ pub const ALL: &[Section] = &[
         others_max: f64::MAX,
         text: shim::shim,
         charts: shim::shim_charts,
+    },
+    Section {
+        name: "probe",
+        others_max: f64::MAX,
+        text: probe::probe,
+        charts: |_| Ok(Vec::new()),
     },
     Section {
         name: "place",
