@@ -64,10 +64,6 @@ const RESUME_TO_END: CommandId = CommandId(u64::MAX);
 
 /// What the root's role has to do.
 #[derive(Clone, Debug, PartialEq)]
-#[allow(
-    clippy::large_enum_variant,
-    reason = "handed on once or twice: a box would cost more than the copy"
-)]
 pub enum ServerAction {
     /// Send to a child.
     Send(WorldRank, Down),

@@ -130,7 +130,7 @@ fn root_server(layout: &Layout, position: Position, args: RootArgs, library: Str
         recording: args.recording == Recording::On,
         strategy: args.strategy,
         sampling: args.sampling,
-        selection: args.selection,
+        selection: Box::new(args.selection),
     };
     let gateway = args.link.as_deref().and_then(listen);
     let watchdog = Watchdog::new(monotonic_ns(), args.watchdog_ns);

@@ -131,7 +131,7 @@ pub struct JobInfo {
     /// Samples a second of each rank from the start; 0 where there are to be none.
     pub sampling: u32,
     /// What of regions and functions is recorded from the start.
-    pub selection: Selection,
+    pub selection: Box<Selection>,
 }
 
 /// A command with its identity.

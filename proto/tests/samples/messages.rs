@@ -167,7 +167,7 @@ pub fn downs() -> Vec<Down> {
         recording: true,
         strategy: strategy(),
         sampling: 251,
-        selection: selection(),
+        selection: Box::new(selection()),
     });
     let rest = [
         Down::Heartbeat,

@@ -139,10 +139,10 @@ fn rules_are_in_force_when_names_are_known() {
 fn what_is_not_known_yet_does_as_all_do() {
     let mut scene = Scene::of(JobInfo {
         recording: true,
-        selection: rules(
+        selection: Box::new(rules(
             "exclude *; include f20; exclude module:lib*; exclude MPI_*",
             true,
-        ),
+        )),
         ..JobInfo::default()
     });
     let (first, mut rank) = scene.attach(0);
