@@ -106,9 +106,7 @@ impl Fits {
         match self {
             Fits::Name(pattern) => {
                 (!is_function || pattern.starts_with(MPI))
-                    && (self.fits_all()
-                        || fits(pattern, known.name)
-                        || fits(pattern, without_parameters(known.name)))
+                    && (self.fits_all() || fits(pattern, meant(pattern, known.name)))
             }
             Fits::Source(pattern) => {
                 !is_function && (self.fits_all() || fits(pattern, known.source))
@@ -124,7 +122,16 @@ impl Fits {
     }
 }
 
-/// The name of a function of C++ without its parameters: who writes `solve` means `solve(int)`.
+/// What of a name a pattern is about: who writes `*Vector*` means no function with a parameter of
+/// such a type, and who writes parameters means these.
+fn meant<'a>(pattern: &str, name: &'a str) -> &'a str {
+    match without_parameters(pattern) == pattern {
+        true => without_parameters(name),
+        false => name,
+    }
+}
+
+/// The name of a function of C++ without its parameters.
 fn without_parameters(name: &str) -> &str {
     // Behind them only words such as const.
     let behind = name.rsplit(')').next().unwrap_or("");

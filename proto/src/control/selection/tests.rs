@@ -88,11 +88,13 @@ fn the_last_rule_that_fits_decides() {
 }
 
 #[test]
-fn parameters_need_not_be_written() {
+fn parameters_are_meant_where_they_are_written() {
     for (pattern, name, expected) in [
         ("work::outer", "work::outer()", true),
         ("*outer", "work::outer(void (*)(int), long) const", true),
         ("work::outer(*)", "work::outer(int)", true),
+        ("*Vector*", "exchange(Vector_STRUCT&)", false),
+        ("*(*Vector*)", "exchange(Vector_STRUCT&)", true),
         ("outer", "outer_most(int)", false),
         (
             "(anonymous namespace)::f",
