@@ -12,6 +12,10 @@ type MergeFn = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
 
 /// What the tree hands to the place.
 #[derive(Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "handed on once: a box would cost more than the copy"
+)]
 pub enum FromTree {
     Message(Down),
     /// Nothing has been heard of the root for too long.
