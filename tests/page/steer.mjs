@@ -30,6 +30,21 @@ async function pauses(page, ranks) {
   await until('calls', () => json('status').coverage.ledger.entered > before);
 }
 
+/** Rules are added and taken back. */
+async function selects(page) {
+  await page.getByLabel('Regions and MPI functions').fill('MPI_Iprobe');
+  await page.getByRole('button', { name: 'Leave out' }).click();
+  await until('a rule', () =>
+    json('selection').rules.some(({ rule }) => rule.fits === 'MPI_Iprobe' && !rule.include),
+  );
+  await until('its row', async () => {
+    const rows = await table(page, 'Rules of what is recorded: the last one that fits decides');
+    return rows.length === 1 && rows[0][0] === 'exclude MPI_Iprobe';
+  });
+  await page.getByRole('button', { name: 'Record everything' }).click();
+  await until('no rules', () => json('selection').rules.length === 0);
+}
+
 async function records(page) {
   await page.locator('#do-off').click();
   await until('off', () => json('status').status.recording.on === 0);
@@ -52,12 +67,13 @@ async function records(page) {
   await show(page, 'control');
   await page.getByRole('button', { name: 'Switch matrix on' }).click();
   await until('matrix on', () => json('analyses').analyses.every(({ off }) => off === 0));
+  await selects(page);
   const log = await until('the log', async () => {
     const rows = await table(page, 'Commands');
     return rows.some(([, command]) => command.startsWith('reset')) && rows;
   });
   const commands = log.map(([, command]) => command.split(' ')[0]);
-  for (const command of ['pause', 'resume', 'record', 'reset', 'analyses']) {
+  for (const command of ['pause', 'resume', 'record', 'reset', 'analyses', 'selection']) {
     assert(commands.includes(command), `${commands}`);
   }
 }
