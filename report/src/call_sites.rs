@@ -124,7 +124,7 @@ pub(crate) fn short(name: &str) -> String {
 }
 
 /// The name of a C++ function without its parameters, the last parentheses.
-fn without_parameters(name: &str) -> &str {
+pub(crate) fn without_parameters(name: &str) -> &str {
     let Some(end) = name.rfind(')') else {
         return name;
     };

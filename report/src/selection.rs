@@ -5,6 +5,7 @@ pub mod suggest;
 use super::table::{Side, Table};
 use super::units::{count, counted, duration};
 use invivo_grpc::v1::{SelectionReply, SelectionRule, SelectionRuleStatus};
+use invivo_proto::control::selection::{Known, Rule, judge};
 use invivo_proto::mpi::{FUNCTIONS, Group};
 
 /// Functions that a line names; of more it gives the numbers.
@@ -28,14 +29,50 @@ fn rules(reply: &SelectionReply) -> String {
         return "all regions and MPI functions are recorded\n".to_owned();
     }
     let mut table = Table::new([("rule", Side::Left), ("decides", Side::Right)]);
-    for status in &reply.rules {
-        table.row([rule(status), counted(status.regions, "region")]);
+    for (status, functions) in reply.rules.iter().zip(functions_by_rule(reply)) {
+        let decides = match (status.regions, functions) {
+            (regions, 0) => counted(regions, "region"),
+            (0, functions) => counted(functions, "function"),
+            (regions, functions) => format!(
+                "{}, {}",
+                counted(regions, "region"),
+                counted(functions, "function")
+            ),
+        };
+        table.row([rule(status), decides]);
     }
     let since = match reply.since_ns {
         0 => "the start of the job".to_owned(),
         ns => format!("{} after the start", duration(ns)),
     };
     format!("{}in force since {since}\n", table.text())
+}
+
+/// For how many functions of MPI each rule decides.
+fn functions_by_rule(reply: &SelectionReply) -> Vec<u64> {
+    let rules = reply.rules.iter().map(|status| {
+        let rule = status.rule.as_ref();
+        Some(Rule {
+            include: rule?.include,
+            fits: rule?.fits.parse().ok()?,
+        })
+    });
+    let mut numbers = vec![0; reply.rules.len()];
+    // Rules of a newer job, which this client cannot read, are not judged.
+    let Some(rules) = rules.collect::<Option<Vec<Rule>>>() else {
+        return numbers;
+    };
+    for function in FUNCTIONS.iter().filter(|function| function.recorded) {
+        let known = Known {
+            name: function.name,
+            group: Some(function.group),
+            ..Known::default()
+        };
+        if let (_, Some(by)) = judge(&rules, &known) {
+            numbers[by] += 1;
+        }
+    }
+    numbers
 }
 
 /// A rule as users write it.
@@ -167,9 +204,16 @@ mod tests {
         let reply = SelectionReply::default();
         assert_eq!(text(&reply), "all regions and MPI functions are recorded\n");
         let early = SelectionReply {
-            rules: vec![status(false, "group:io", 0)],
+            rules: vec![status(false, "MPI_Test", 0), status(false, "MPI_T*", 1)],
             ..SelectionReply::default()
         };
+        let lines = text(&early);
+        // The last that fits decides.
+        assert!(
+            lines.contains("exclude MPI_Test               0 regions\n"),
+            "{lines}"
+        );
+        assert!(lines.contains("exclude MPI_T*    1 region, "), "{lines}");
         assert!(text(&early).ends_with("in force since the start of the job\n"));
     }
 

@@ -3,6 +3,7 @@
 //! A region that is entered often and takes little time costs two records for each visit, and says
 //! little that its caller's row would not say as well.
 
+use crate::call_sites::without_parameters;
 use crate::table::{Side, Table};
 use crate::units::{count, counted, duration_f64, share};
 use invivo_grpc::v1::{RegionRow, RegionsReply};
@@ -98,20 +99,27 @@ pub fn suggest(reply: &RegionsReply, wanted: Wanted) -> Suggestion {
         }
     }
     let cheap = names.iter().filter(|(_, of)| of.is_cheap(wanted, all));
-    let candidates = cheap.filter_map(|(name, of)| {
-        let rule = Fits::Name(pattern(name));
-        // One without parameters fits those with any as well.
-        all_of(&rule, &names)
-            .is_cheap(wanted, all)
-            .then(|| Candidate {
-                name: (*name).to_owned(),
+    let candidates = cheap.filter_map(|(name, _)| {
+        // A rule without parameters fits those with any as well. Shorter to write, where all of
+        // them are cheap.
+        let ways = [without_parameters(name), name].into_iter();
+        let mut ways = ways.filter_map(|way| {
+            let rule = Fits::Name(pattern(way));
+            let of = all_of(&rule, &names);
+            let is_it = rule.fit(&known(name)) && of.is_cheap(wanted, all);
+            is_it.then(|| Candidate {
+                name: way.to_owned(),
                 fits: rule.to_string(),
                 visits: of.visits,
                 mean_ns: of.mean_ns(),
                 share: of.share(all),
             })
+        });
+        ways.next()
     });
     let mut regions: Vec<Candidate> = candidates.collect();
+    // Those that differ in their parameters alone.
+    regions.dedup_by(|one, other| one.fits == other.fits);
     regions.sort_by_key(|region| std::cmp::Reverse(region.visits));
     let more = regions.len().saturating_sub(RULES_MAX);
     regions.truncate(RULES_MAX);
@@ -127,15 +135,18 @@ pub fn suggest(reply: &RegionsReply, wanted: Wanted) -> Suggestion {
 fn all_of(rule: &Fits, names: &BTreeMap<&str, Named>) -> Named {
     let mut sum = Named::default();
     for (name, of) in names {
-        let known = Known {
-            name,
-            ..Known::default()
-        };
-        if rule.fit(&known) {
+        if rule.fit(&known(name)) {
             sum.add(of);
         }
     }
     sum
+}
+
+fn known(name: &str) -> Known<'_> {
+    Known {
+        name,
+        ..Known::default()
+    }
 }
 
 /// The name that rules fit: that of a function, or the one that the program gave.
@@ -373,6 +384,17 @@ mod tests {
     }
 
     #[test]
+    fn overloads_that_are_all_cheap_are_one_rule() {
+        let of = |name| function(name, 20_000, 1_000_000);
+        let suggestion = suggest(&reply(["at(int)", "at(long)"].map(of).to_vec()), WANTED);
+        assert_eq!(names(&suggestion), ["at"]);
+        assert_eq!(suggestion.regions[0].visits, 40_000);
+        let long = function("at(long)", 20_000, 900_000_000);
+        let suggestion = suggest(&reply(vec![of("at(int)"), long]), WANTED);
+        assert_eq!(names(&suggestion), ["at(int)"]);
+    }
+
+    #[test]
     fn at_most_as_many_rules_as_there_can_be() {
         let rows = (0..RULES_MAX + 3).map(|at| function(&format!("f{at}"), 10_000, 1));
         let suggestion = suggest(
@@ -411,9 +433,9 @@ mod tests {
                 ..Known::default()
             };
             assert!(!judge(&read.rules, &known).0, "{name}");
-            let region = suggestion.regions.iter().find(|region| region.name == name);
-            let rule: Fits = region.expect(name).fits.parse().expect("a rule");
-            assert!(rule.fit(&known), "{name}");
+            let mut rules = suggestion.regions.iter().map(|region| &region.fits);
+            let rule = rules.find(|rule| rule.parse::<Fits>().is_ok_and(|rule| rule.fit(&known)));
+            assert!(rule.is_some(), "{name}");
         }
         assert!(!fits(&pattern("operator*"), "operator**"));
     }
