@@ -102,11 +102,14 @@ fn filter_file() -> PathBuf {
     path
 }
 
-fn chosen(family: Family) {
+fn chosen(family: Family, fan_in: &'static str) {
     let filter = filter_file();
     let path: &'static str = Box::leak(filter.display().to_string().into_boxed_str());
     let plan = stages(path);
-    let mut job = Job::observed(family, RANKS, &selection(family, plan.len(), ROUNDS)).start();
+    let command = selection(family, plan.len(), ROUNDS);
+    let mut job = Job::observed(family, RANKS, &command)
+        .fan_in(fan_in)
+        .start();
     job.wait_for_answers();
     let ranks = u64::from(RANKS);
     let mut expected: BTreeMap<&str, u64> = BTreeMap::new();
@@ -227,12 +230,18 @@ fn functions(job: &Running, stages: u64, tests: u64, tests_off: u64) {
 
 #[test]
 fn exactly_what_is_selected_is_recorded_on_open_mpi() {
-    chosen(Family::Ompi);
+    chosen(Family::Ompi, "4,16");
 }
 
 #[test]
 fn exactly_what_is_selected_is_recorded_on_mpich() {
-    chosen(Family::Mpich);
+    chosen(Family::Mpich, "4,16");
+}
+
+#[test]
+fn tool_places_change_what_is_recorded_alike() {
+    // A place for each rank.
+    chosen(Family::Ompi, "1,16");
 }
 
 /// From the start nothing but one region is recorded, in every language; and what is excluded
