@@ -116,6 +116,8 @@ pub struct CodeQueries {
     ahead: BTreeMap<Rank, BTreeSet<Address>>,
     /// Questions that a rank's supervisor has not answered.
     asked: BTreeMap<Rank, Vec<(usize, Vec<u64>)>>,
+    /// Answers so far.
+    learned: u64,
 }
 
 struct Waiting {
@@ -165,9 +167,15 @@ impl CodeQueries {
         self.names.at(address)
     }
 
+    /// How often supervisors have answered: while that is the same, no name is new.
+    pub fn learned(&self) -> u64 {
+        self.learned
+    }
+
     /// A supervisor knows what is at these addresses.
     pub fn named(&mut self, module: &Module, named: &[(u64, Vec<Named>)]) {
         self.names.learn(module, named);
+        self.learned += 1;
         let names = &self.names;
         for questions in self.asked.values_mut() {
             questions.retain(|(of, offsets)| !offsets.iter().all(|at| names.has((*of, *at))));

@@ -29,7 +29,7 @@ use std::sync::atomic::Ordering;
 const PATIENCE_NS: u64 = 1_500_000_000;
 /// Period of the looks for regions that ranks have met.
 const LOOK_NS: u64 = 10_000_000;
-/// Period of the looks at how long visits are.
+/// Period of the looks at how long visits are, and whether a name is still missing.
 const TIME_NS: u64 = 500_000_000;
 
 /// The rules in force, and commands under way.
@@ -134,8 +134,8 @@ impl Selecting {
             answers.push(self.carry_out(now, asked, &moment, names, local));
         }
         if is_look {
-            let times = self.times.is_due(now.ns);
-            self.apply(times, names, local);
+            let again = self.times.is_due(now.ns);
+            self.apply(again, names, local);
         }
         answers
     }
@@ -208,10 +208,10 @@ impl Selecting {
     }
 
     /// Decides about regions that are new, and tells the ranks.
-    fn apply(&mut self, times: bool, names: &mut CodeQueries, local: &mut LocalRanks) {
+    fn apply(&mut self, again: bool, names: &mut CodeQueries, local: &mut LocalRanks) {
         for rank in local.numbers() {
             let of_rank = self.ranks.entry(rank).or_default();
-            of_rank.decide(rank, &self.rules, times, names, local);
+            of_rank.decide(rank, &self.rules, again, names, local);
             if let Some(memory) = local.memory(rank) {
                 of_rank.write(memory);
             }

@@ -17,6 +17,8 @@ pub struct OfRank {
     decided: BTreeMap<RegionId, (bool, Option<usize>)>,
     /// Regions that were met when all was decided last.
     complete: usize,
+    /// Regions met, and names learned, when it was last tried.
+    tried: (usize, u64),
     /// As in the rank's memory.
     off: [u64; OFF_WORDS],
 }
@@ -26,6 +28,7 @@ impl Default for OfRank {
         OfRank {
             decided: BTreeMap::new(),
             complete: 0,
+            tried: (0, 0),
             off: [0; OFF_WORDS],
         }
     }
@@ -45,24 +48,26 @@ impl OfRank {
         }
     }
 
-    /// Decides about the regions whose names are known, and has the others looked up. Of those that
-    /// are recorded how long they take is looked at again, if `times` says so.
+    /// Decides about the regions whose names are known, and has the others looked up, where there
+    /// are new ones or new names. Now and then, as `again` says, whatever is there; and of regions
+    /// that are recorded how long they take is looked at again then.
     pub fn decide(
         &mut self,
         rank: Rank,
         rules: &[Rule],
-        times: bool,
+        again: bool,
         names: &mut CodeQueries,
         local: &LocalRanks,
     ) {
         let analyses = &local.feed.analyses;
-        let times = times
-            && rules
-                .iter()
-                .any(|rule| matches!(rule.fits, Fits::Short { .. }));
-        if !times && analyses.regions_met_count(rank) == self.complete {
+        let is_short = |rule: &Rule| matches!(rule.fits, Fits::Short { .. });
+        let times = again && rules.iter().any(is_short);
+        let tried = (analyses.regions_met_count(rank), names.learned());
+        let is_idle = tried.0 == self.complete || !again && tried == self.tried;
+        if is_idle && !times {
             return;
         }
+        self.tried = tried;
         let needs_names = rules.iter().any(|rule| rule.fits.needs_names());
         let mut complete = 0;
         for met in analyses.regions_met(rank) {
