@@ -187,8 +187,8 @@ pub struct Control {
     pub without_sites: AtomicU32,
     /// 1 while nobody wants to know of the program's regions; 0 from the start.
     pub without_regions: AtomicU32,
-    /// How often `off` was changed: after that, regions end that were not recorded when they began.
-    pub selections: AtomicU32,
+    /// 1 once `off` has had a bit: after that, regions end that were not recorded when they began.
+    pub has_selection: AtomicU32,
     reserved: [u32; 3],
     /// What is not recorded.
     pub off: Off,

@@ -362,7 +362,7 @@ fn shared_memory_is_drawn_as_it_lies() {
     layout!(Library: comms, requests, shared, any_source, proc_null, request_bytes,
         thread_multiple);
     layout!(Control: gate, recording, gate_until_ns, recording_since, back_pressure, bell,
-        without_sites, without_regions, selections, off);
+        without_sites, without_regions, has_selection, off);
     layout!(Off: words);
     layout!(Fault: state, signal, code, tid, address, instruction, stack, frame);
     layout!(Status: inside, region, entered_at, handle, numbers, stack, frame, entered, tid,

@@ -3,6 +3,7 @@
 use super::table::{Side, Table};
 use super::units::{bytes, count, counted, duration, duration_f64, share};
 use invivo_grpc::v1::{CallSiteRow, CallSitesReply, CodeFunction, FunctionRow};
+use invivo_proto::control::selection::without_parameters;
 
 /// Characters of a function's name: those of C++ templates can be hundreds, of which the first say
 /// most.
@@ -123,25 +124,6 @@ pub(crate) fn short(name: &str) -> String {
     short
 }
 
-/// The name of a C++ function without its parameters, the last parentheses.
-pub(crate) fn without_parameters(name: &str) -> &str {
-    let Some(end) = name.rfind(')') else {
-        return name;
-    };
-    let mut open = 0;
-    for (at, character) in name[..=end].char_indices().rev() {
-        match character {
-            ')' => open += 1,
-            '(' => open -= 1,
-            _ => {}
-        }
-        if open == 0 {
-            return &name[..at];
-        }
-    }
-    name
-}
-
 #[cfg(test)]
 mod tests {
     #[test]
@@ -159,6 +141,10 @@ mod tests {
             (
                 "a_function_of_fortran_with_a_name_that_is_very_long_indeed",
                 "a_function_of_fortran_with_a_name_that_is_very_l...",
+            ),
+            (
+                "(anonymous namespace)::a_function_with_a_name_that_is_long",
+                "(anonymous namespace)::a_function_with_a_name_th...",
             ),
             (
                 "a long name that has a parenthesis without its fellow)",

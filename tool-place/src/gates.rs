@@ -63,18 +63,13 @@ pub fn switch(memory: &Memory, on: bool, epoch: u32, now_ticks: u64) {
 /// Tells a rank what it does not record: a bit for each function and region.
 pub fn select(memory: &Memory, off: &[u64; OFF_WORDS]) {
     let control = &memory.page().control;
-    let mut has_changed = false;
     for (word, off) in control.off.words.iter().zip(off) {
         // The look first: the rank reads the line at its calls.
         if word.load(Ordering::Relaxed) != *off {
-            has_changed = true;
             // Before the first change: an end without its begin is no mistake from there on.
-            control.selections.fetch_max(1, Ordering::Relaxed);
+            control.has_selection.store(1, Ordering::Relaxed);
             word.store(*off, Ordering::Relaxed);
         }
-    }
-    if has_changed {
-        control.selections.fetch_add(1, Ordering::Relaxed);
     }
 }
 

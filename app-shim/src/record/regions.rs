@@ -154,7 +154,7 @@ impl Location {
             // Outside of all regions: it was entered before anything was observed. And where the
             // selection has changed, it may not have been recorded then.
             let is_wrong =
-                self.regions.depth != 0 && self.control.selections.load(Ordering::Relaxed) == 0;
+                self.regions.depth != 0 && self.control.has_selection.load(Ordering::Relaxed) == 0;
             self.count_lost(region_loss::REPAIRED, u64::from(is_wrong));
             return;
         };

@@ -97,7 +97,7 @@ impl SharedMemory {
                 word.store(off, Ordering::Relaxed);
             }
             // From the start regions end that were not recorded when they began.
-            control.selections.store(1, Ordering::Relaxed);
+            control.has_selection.store(1, Ordering::Relaxed);
         }
         if start_state.held {
             // The time before the gate word: whoever sees the gate closed must see its time.

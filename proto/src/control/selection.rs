@@ -131,8 +131,9 @@ fn meant<'a>(pattern: &str, name: &'a str) -> &'a str {
     }
 }
 
-/// The name of a function of C++ without its parameters.
-fn without_parameters(name: &str) -> &str {
+/// The name of a function of C++ without its parameters: the last parentheses, behind which stand
+/// only words such as `const`. Of others the whole name.
+pub fn without_parameters(name: &str) -> &str {
     // Behind them only words such as const.
     let behind = name.rsplit(')').next().unwrap_or("");
     if !behind.is_empty() && !behind.starts_with(' ') {
@@ -187,10 +188,9 @@ pub struct SelectionStatus {
 impl SelectionStatus {
     /// Adds the status of other ranks.
     pub fn merge(&mut self, from: SelectionStatus) {
-        let rules = |of: &SelectionStatus| -> Vec<Rule> {
-            of.rules.iter().map(|(rule, _)| rule.clone()).collect()
-        };
-        match (self.ranks, rules(self).cmp(&rules(&from))) {
+        let rules = self.rules.iter().map(|(rule, _)| rule);
+        let compared = rules.cmp(from.rules.iter().map(|(rule, _)| rule));
+        match (self.ranks, compared) {
             (0, _) | (_, Ordering::Less) => (self.rules, self.same) = (from.rules, from.same),
             (_, Ordering::Equal) => {
                 for (into, (_, regions)) in self.rules.iter_mut().zip(&from.rules) {

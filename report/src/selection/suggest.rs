@@ -3,11 +3,12 @@
 //! A region that is entered often and takes little time costs two records for each visit, and says
 //! little that its caller's row would not say as well.
 
-use crate::call_sites::without_parameters;
 use crate::table::{Side, Table};
 use crate::units::{count, counted, duration_f64, share};
 use invivo_grpc::v1::{RegionRow, RegionsReply};
-use invivo_proto::control::selection::{Fits, Known, PATTERN_BYTES_MAX, RULES_MAX};
+use invivo_proto::control::selection::{
+    Fits, Known, PATTERN_BYTES_MAX, RULES_MAX, without_parameters,
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

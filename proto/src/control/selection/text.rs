@@ -16,9 +16,8 @@ use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
 
-/// Visits behind which a region's mean time counts where a rule does not say: as many as TAU's
-/// throttling waits for are ten times more, which costs a program of tiny functions a
-/// millisecond.
+/// Visits behind which a region's mean time counts where a rule does not say: recorded in less than
+/// a millisecond. TAU's throttling waits for ten times as many.
 const VISITS_DEFAULT: u64 = 10_000;
 /// The longest mean time of a region that may be left out by it, in ns.
 const MEAN_NS_MAX: u64 = 1_000_000_000;

@@ -15,8 +15,6 @@ use std::collections::BTreeMap;
 pub struct OfRank {
     /// Whether each is recorded, and by which rule.
     decided: BTreeMap<RegionId, (bool, Option<usize>)>,
-    /// Regions that were met when all was decided last.
-    complete: usize,
     /// Regions met, and names learned, when it was last tried.
     tried: (usize, u64),
     /// As in the rank's memory.
@@ -27,7 +25,6 @@ impl Default for OfRank {
     fn default() -> OfRank {
         OfRank {
             decided: BTreeMap::new(),
-            complete: 0,
             tried: (0, 0),
             off: [0; OFF_WORDS],
         }
@@ -40,7 +37,6 @@ impl OfRank {
     pub fn begin(&mut self, rules: &[Rule]) {
         let met: Vec<RegionId> = self.decided.keys().copied().collect();
         self.decided.clear();
-        self.complete = 0;
         let kept: Vec<(RegionId, bool)> = met.into_iter().map(|at| (at, self.is_off(at))).collect();
         self.off = off_at_first(rules);
         for (region, is_off) in kept {
@@ -63,28 +59,22 @@ impl OfRank {
         let is_short = |rule: &Rule| matches!(rule.fits, Fits::Short { .. });
         let times = again && rules.iter().any(is_short);
         let tried = (analyses.regions_met_count(rank), names.learned());
-        let is_idle = tried.0 == self.complete || !again && tried == self.tried;
+        let is_idle = tried.0 == self.decided.len() || !again && tried == self.tried;
         if is_idle && !times {
             return;
         }
         self.tried = tried;
         let needs_names = rules.iter().any(|rule| rule.fits.needs_names());
-        let mut complete = 0;
         for met in analyses.regions_met(rank) {
-            complete += 1;
             let before = self.decided.get(&met.region).copied();
             if before.is_some_and(|(is_on, _)| !(times && is_on)) {
                 continue;
             }
-            match judged(rank, rules, &met, needs_names, names) {
-                Some(decided) => {
-                    self.decided.insert(met.region, decided);
-                    self.set(met.region, decided.0);
-                }
-                None => complete -= 1,
+            if let Some(decided) = judged(rank, rules, &met, needs_names, names) {
+                self.decided.insert(met.region, decided);
+                self.set(met.region, decided.0);
             }
         }
-        self.complete = complete;
     }
 
     /// Adds how many of the regions that were met are recorded.
