@@ -10,6 +10,7 @@ use invivo_mpi_link::bell::whereabouts;
 use invivo_mpi_link::clock::monotonic_ns;
 use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::link::JobDescription;
+use invivo_proto::control::metrics::{Measured, MetricSet};
 use invivo_proto::control::selection::Selection;
 use invivo_proto::control::strategy::Strategy;
 use invivo_proto::control::tree::JobInfo;
@@ -63,6 +64,12 @@ pub struct RootArgs {
     /// What of regions and functions is recorded from the start, such as `exclude tiny_*`.
     #[arg(long, default_value = "")]
     selection: Selection,
+    /// What is measured of each rank from the start, such as `page-faults,cpu-time`.
+    #[arg(long, default_value_t)]
+    metrics: MetricSet,
+    /// Nanoseconds from one reading of these to the next.
+    #[arg(long, default_value_t = 0)]
+    metrics_interval_ns: u64,
     /// The analyses that are on from the start, such as `functions,sites`.
     #[arg(long, default_value_t)]
     analyses: AnalysisSet,
@@ -131,6 +138,10 @@ fn root_server(layout: &Layout, position: Position, args: RootArgs, library: Str
         strategy: args.strategy,
         sampling: args.sampling,
         selection: Box::new(args.selection),
+        metrics: Measured {
+            set: args.metrics,
+            interval_ns: args.metrics_interval_ns,
+        },
     };
     let gateway = args.link.as_deref().and_then(listen);
     let watchdog = Watchdog::new(monotonic_ns(), args.watchdog_ns);

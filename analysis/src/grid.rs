@@ -1,6 +1,7 @@
 //! Merges answers with the axis of time, and adds ranks to one.
 
 use invivo_proto::control::grid::{Axes, Grid, GridCell, GridRow};
+use invivo_proto::control::metric::Kind;
 use invivo_proto::ids::Rank;
 
 /// Two grids have other axes: they answer different questions.
@@ -15,24 +16,36 @@ pub fn empty(axes: Axes) -> Grid {
     }
 }
 
-/// Adds a rank: for each column its value and how long it was recorded, in ns. A column in which
-/// it was not recorded does not count.
-pub fn add_rank(grid: &mut Grid, rank: Rank, columns: impl IntoIterator<Item = (u64, u64)>) {
+/// Adds a rank: for each column its value, of this kind, and how long it was recorded, in ns. A
+/// column in which it was not recorded does not count.
+pub fn add_rank(
+    grid: &mut Grid,
+    rank: Rank,
+    kind: Kind,
+    columns: impl IntoIterator<Item = (u64, u64)>,
+) {
     let axes = grid.axes;
     let row = grid
         .rows
         .entry(rank.0 / axes.block_ranks.max(1))
         .or_insert_with(|| GridRow::empty(axes.columns));
-    let mut total = (0u64, 0u64);
+    let (mut total, mut weighed) = ((0u64, 0u64), 0u128);
     for (cell, (value, recorded_ns)) in row.cells.iter_mut().zip(columns) {
         if recorded_ns > 0 {
             cell.merge(&GridCell::of(rank, value, recorded_ns));
             total.0 = total.0.saturating_add(value);
             total.1 = total.1.saturating_add(recorded_ns);
+            // Of as many columns as an answer has, 128 bits hold the sum.
+            weighed += u128::from(value) * u128::from(recorded_ns);
         }
     }
     if total.1 > 0 {
-        row.total.merge(&GridCell::of(rank, total.0, total.1));
+        let value = match kind {
+            Kind::Accumulated => total.0,
+            // A mean of values, so that it is no greater than the greatest.
+            Kind::Absolute => (weighed / u128::from(total.1)) as u64,
+        };
+        row.total.merge(&GridCell::of(rank, value, total.1));
     }
 }
 
@@ -143,10 +156,21 @@ pub(crate) mod tests {
             let axes = axes(all.len() as u32);
             let mut grid = empty(axes);
             for (rank, columns) in all.iter().enumerate() {
-                add_rank(&mut grid, Rank(rank as u32), columns.iter().copied());
+                let columns = columns.iter().copied();
+                add_rank(&mut grid, Rank(rank as u32), Kind::Accumulated, columns);
             }
             prop_assert_eq!(grid, naive(&all, axes));
         }
+    }
+
+    /// Memory of 10 for 2 ns and of 40 for 1 ns is 20 in the mean.
+    #[test]
+    fn all_columns_of_an_absolute_metric_have_its_mean() {
+        let mut grid = empty(axes(1));
+        let columns = [(10, 2), (40, 1), (99, 0)];
+        add_rank(&mut grid, Rank(0), Kind::Absolute, columns);
+        let total = &grid.rows[&0].total;
+        assert_eq!((total.sum, total.max.0, total.recorded_ns), (20, 20, 3));
     }
 
     #[test]

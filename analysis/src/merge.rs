@@ -61,6 +61,7 @@ pub fn merge(into: &mut Partial, from: Partial) -> Result<(), Mismatch> {
         (Partial::Sites(into), Partial::Sites(from)) => sites::merge(into, *from),
         (Partial::Regions(into), Partial::Regions(from)) => regions::merge(into, *from),
         (Partial::Selection(into), Partial::Selection(from)) => into.merge(*from),
+        (Partial::Metrics(into), Partial::Metrics(from)) => into.merge(*from),
         (Partial::Saved(into), Partial::Saved(from)) => saved::merge(into, *from),
         (Partial::WaitStates(into), Partial::WaitStates(from)) => waits::merge(into, *from),
         (Partial::Profile(into), Partial::Profile(from)) => profile::merge(into, *from),
@@ -91,6 +92,7 @@ fn question(of: &Partial) -> &'static str {
         Partial::Sites(_) => "where calls are made",
         Partial::Regions(_) => "time by region",
         Partial::Selection(_) => "what is recorded",
+        Partial::Metrics(_) => "what is measured",
         Partial::Saved(_) => "what buffers hold",
         Partial::WaitStates(_) => "who waits for whom",
         Partial::Profile(_) => "where ranks spend their time",
@@ -106,6 +108,7 @@ mod tests {
     use crate::testing::{self, RANKS};
     use alloc::collections::BTreeMap;
     use alloc::vec::Vec;
+    use invivo_proto::control::metric::Kind;
     use invivo_proto::control::results::{FunctionStats, FunctionTable, Matrix};
     use proptest::prelude::*;
 
@@ -294,7 +297,8 @@ mod tests {
             for (rank, columns) in all.iter().enumerate() {
                 for grid in [&mut flat, &mut spread[place_of[rank]]] {
                     let rank = invivo_proto::ids::Rank(rank as u32);
-                    crate::grid::add_rank(grid, rank, columns.iter().copied());
+                    let columns = columns.iter().copied();
+                    crate::grid::add_rank(grid, rank, Kind::Accumulated, columns);
                 }
             }
             let of = |grid| Partial::Grid(alloc::boxed::Box::new(grid));

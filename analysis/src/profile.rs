@@ -18,9 +18,8 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
-use invivo_proto::control::profile::{
-    LINES_MAX, NAMED_MAX, NODES_MAX, NoSamples, Node, Profile, Sampled, Unsampled,
-};
+use invivo_proto::control::named_ranks::NamedRanks;
+use invivo_proto::control::profile::{LINES_MAX, NODES_MAX, NoSamples, Node, Profile, Sampled};
 use invivo_proto::control::stacks::{DEPTH_MAX, Frame};
 use invivo_proto::ids::Rank;
 
@@ -56,8 +55,7 @@ impl Adding {
                 (one.sampled, one.seen) = (1, seen);
             }
             Err(why) => {
-                let named = [rank].into();
-                one.without.insert(why, Unsampled { ranks: 1, named });
+                one.without.insert(why, NamedRanks::of(rank));
             }
         }
         merge(&mut self.profile, one);
@@ -91,12 +89,7 @@ fn merge_within(nodes_max: usize, into: &mut Profile, from: Profile) {
     into.ranks = into.ranks.saturating_add(from.ranks);
     into.sampled = into.sampled.saturating_add(from.sampled);
     for (why, from) in from.without {
-        let of = into.without.entry(why).or_default();
-        of.ranks = of.ranks.saturating_add(from.ranks);
-        of.named.extend(from.named);
-        of.named.sort_unstable();
-        of.named.dedup();
-        of.named.truncate(NAMED_MAX);
+        into.without.entry(why).or_default().merge(from);
     }
     add_seen(&mut into.seen, &from.seen);
     if !from.nodes.is_empty() {

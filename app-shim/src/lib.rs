@@ -12,7 +12,7 @@
 //! | [`family`] | the MPI library's binary interface as data: handles, constants, the status |
 //! | [`resolve`] | finding functions: symbols, the MPI library, the PMPI functions we call |
 //! | [`world`] | the substitution of `MPI_COMM_WORLD` and what follows from it |
-//! | [`track`] | what lives longer than a call: communicators, groups, requests, datatypes, sites |
+//! | [`track`] | what lives longer than a call: communicators, requests, types, sites, counters |
 //! | [`record`] | the hot path: call, facts, location, packet, send queue, gate |
 //! | [`lifecycle`] | attaching, start, `MPI_Finalize`, `MPI_Abort`, faults, refusals |
 //! | [`wrappers`] | the exported functions, most of them generated |

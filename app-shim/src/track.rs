@@ -1,5 +1,5 @@
 //! What lives longer than a call: communicators, groups, requests, sizes of datatypes, call sites,
-//! regions.
+//! regions, what the program counts itself.
 
 pub mod communicator_ids;
 pub mod communicators;
@@ -8,6 +8,7 @@ pub mod definitions;
 mod files;
 mod groups;
 mod handle_table;
+pub mod program_metrics;
 pub mod regions;
 pub mod requests;
 mod shared_table;

@@ -265,6 +265,7 @@ export interface GridReply {
   efficiency: Efficiency | null;
   efficiencies: ColumnEfficiency[];
   analysis: AnalysisStatus | null;
+  absolute: boolean;
 }
 
 export interface Efficiency {
@@ -402,6 +403,36 @@ export interface SelectionReply {
 export interface SelectionRuleStatus {
   rule: SelectionRule | null;
   regions: number;
+}
+
+export interface MetricsReply {
+  coverage: Coverage | null;
+  ranks: number;
+  ranks_measured: number;
+  interval_min_ns: number;
+  interval_max_ns: number;
+  readings: number;
+  cost_ns: number;
+  metrics: MetricStatus[];
+  more: boolean;
+  ranks_program: number;
+}
+
+export interface MetricStatus {
+  name: string;
+  unit: string;
+  absolute: boolean;
+  tells: string;
+  ranks_now: number;
+  ranks_kept: number;
+  without: MetricWithout[];
+}
+
+export interface MetricWithout {
+  reason: string;
+  ranks: number;
+  which: string;
+  paranoid: number;
 }
 
 export interface BuffersReply {

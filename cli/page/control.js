@@ -1,6 +1,7 @@
 // Steering, and who has steered. What stops the application or cannot be undone asks first.
 
 import { byId, el, say } from './dom.js';
+import { measured } from './measured.js';
 import { recorded } from './recorded.js';
 import { Table } from './table.js';
 import { count } from './units.js';
@@ -108,6 +109,7 @@ export const control = {
     ]);
     const switches = el('div', { class: 'controls' });
     const rules = recorded(page);
+    const metrics = measured(page);
 
     /** @type {Table<import('./answers').AuditEntry>} */
     const audit = new Table('Commands, the newest first', [
@@ -164,6 +166,7 @@ export const control = {
         analyses.node,
         switches,
         rules.node,
+        metrics.node,
         audit.node,
       ),
       snapshot({ told }) {
@@ -174,6 +177,7 @@ export const control = {
         );
         for (const button of buttons) button.disabled = !may();
         rules.allow(may());
+        metrics.allow(may());
         const observation = page.hello?.job?.observation;
         say(
           why,
@@ -189,6 +193,7 @@ export const control = {
           page.ask('analyses'),
           page.ask('audit'),
           rules.renew(),
+          metrics.renew(),
         ]);
         drawSwitches(on.analyses);
         audit.show([...log.entries].reverse());

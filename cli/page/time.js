@@ -2,17 +2,11 @@
 
 import { choice, el, say, showNotes } from './dom.js';
 import { Picture, Scale } from './picture.js';
-import { block, count, counted, duration, share, size } from './units.js';
+import { block, counted, duration, share } from './units.js';
+import { OF_CALLS, full, hasMetrics, mean, notKnown, offer, ofRank, shown } from './values.js';
 
 /** @typedef {import('./answers').GridReply} Grid */
-/** @typedef {import('./answers').GridCell} Cell */
 
-const METRICS = /** @type {[string, string][]} */ ([
-  ['mpi', 'time in MPI'],
-  ['compute', 'computing'],
-  ['calls', 'calls'],
-  ['bytes', 'bytes sent'],
-]);
 const TIMES = /** @type {[string, string][]} */ ([
   ['0', 'the whole run'],
   ['600000000000', 'the last ten minutes'],
@@ -23,25 +17,6 @@ const TIMES = /** @type {[string, string][]} */ ([
 const [COLUMNS_MAX, ROWS_MAX] = [256, 128];
 /** Between two questions at most, in ms. */
 const PAUSE_MAX_MS = 10_000;
-
-/** The mean over the recorded time: of times a share, of others a number a second.
- * @param {Cell | null} cell @param {Grid} grid */
-function mean(cell, grid) {
-  return cell && cell.recorded_ns > 0
-    ? cell.sum / (grid.unit === 'ns' ? 1 : 1e-9) / cell.recorded_ns
-    : null;
-}
-
-/** The same of one rank of a cell. @param {Cell} cell @param {number} value @param {Grid} grid */
-function ofRank(cell, value, grid) {
-  return (value * Math.max(cell.ranks, 1)) / (grid.unit === 'ns' ? 1 : 1e-9) / cell.recorded_ns;
-}
-
-/** @param {number} value @param {Grid} grid */
-function shown(value, grid) {
-  if (grid.unit === 'ns') return share(value, 1);
-  return `${grid.unit === 'bytes' ? size(value) : count(value)}/s`;
-}
 
 /** @type {import('./screen').Screen} */
 export const time = {
@@ -55,7 +30,7 @@ export const time = {
     let grid = null;
     let asked = 0;
 
-    const metrics = choice('Show', METRICS, (value) => {
+    const metrics = choice('Show', OF_CALLS, (value) => {
       metric = value;
       page.renew();
     });
@@ -116,16 +91,14 @@ export const time = {
 
     /** @param {Grid} of */
     function draw(of) {
-      const cells = of.rows.flatMap((row) => row.cells);
-      const most = Math.max(0, ...cells.map((cell) => mean(cell, of) ?? 0));
-      const full = of.unit === 'ns' || most === 0 ? 1 : most;
-      scale.show(shown(0, of), shown(full, of));
+      const end = full(of);
+      scale.show(shown(0, of), shown(end, of));
       picture.show({
         columns: of.columns,
         rows: of.rows.length,
         value(column, row) {
           const value = mean(of.rows[row].cells[column], of);
-          return value === null ? null : value / full;
+          return value === null ? null : value / end;
         },
         rowName: (row) => block(of.rows[row].row, Math.max(of.block_ranks, 1), of.ranks),
         ends: [duration(begin(of, 0)), duration(begin(of, of.columns))],
@@ -134,7 +107,7 @@ export const time = {
           const ranks = block(of.rows[row].row, Math.max(of.block_ranks, 1), of.ranks);
           const when = `${duration(begin(of, column))} to ${duration(begin(of, column + 1))}`;
           const value = mean(cell, of);
-          if (value === null) return `rank ${ranks}, ${when}: not recorded`;
+          if (value === null) return `rank ${ranks}, ${when}: ${notKnown(of)}`;
           const of1 = (/** @type {number} */ value) => shown(ofRank(cell, value, of), of);
           const more =
             cell.ranks > 1
@@ -147,7 +120,7 @@ export const time = {
       say(
         axis,
         `a column is ${duration(of.width_ns)}, a row ` +
-          `${counted(Math.max(of.block_ranks, 1), 'rank')}; what was not recorded is not drawn`,
+          `${counted(Math.max(of.block_ranks, 1), 'rank')}; what was ${notKnown(of)} is not drawn`,
       );
       picture.canvas.dataset.grid = `${of.metric} ${of.width_ns}`;
       picture.canvas.dataset.sums = JSON.stringify(
@@ -168,7 +141,7 @@ export const time = {
         first
           ? `most: rank ${first.rank} with ${shown(first.value, of)}; least: rank ` +
               `${final.rank} with ${shown(final.value, of)}`
-          : 'nothing has been recorded here yet',
+          : `what is here was ${notKnown(of)}`,
       );
       showNotes(notes, of);
     }
@@ -242,8 +215,10 @@ export const time = {
           COLUMNS_MAX,
         );
         const { selection } = page;
-        const [next, of] = await Promise.all([
+        const [next, there, of] = await Promise.all([
           page.ask('heatmap', { metric, columns, rows: ROWS_MAX, ...part }),
+          // Only where the reader is about to choose.
+          isWanted && hasMetrics(page) ? page.ask('metrics') : null,
           selection
             ? page.ask('efficiency', {
                 from_ns: Math.round(selection.from_ns),
@@ -252,6 +227,7 @@ export const time = {
             : null,
         ]);
         grid = next;
+        if (there) offer(metrics.select, there);
         picture.canvas.dataset.columns = `${columns}`;
         draw(next);
         drawSelection(of);

@@ -21,6 +21,7 @@ pub mod join;
 pub mod list;
 pub mod matrix;
 pub mod messages;
+pub mod metrics;
 pub mod profile;
 mod progress;
 mod ranks;

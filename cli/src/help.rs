@@ -25,6 +25,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "hang",
             "stacks",
             "profile",
+            "metrics",
             "timeline",
             "buffers",
             "records",

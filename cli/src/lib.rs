@@ -16,6 +16,7 @@ mod help;
 mod invitation;
 pub mod job;
 mod look;
+mod measured;
 mod profile;
 mod saved;
 mod saving;
@@ -84,6 +85,8 @@ enum Verb {
     Stacks(commands::stacks::Args),
     /// Show in which functions the ranks spend their time, by samples
     Profile(commands::profile::Args),
+    /// Show what is measured of the ranks beside their calls, or choose it
+    Metrics(commands::metrics::Args),
     /// Show what the event buffers hold, and what they gave up
     Buffers(commands::buffers::Args),
     /// Show the calls that a rank's buffer keeps
@@ -173,6 +176,7 @@ impl Cli {
             Verb::Hang(args) => commands::block_on(commands::hang::run(args)),
             Verb::Stacks(args) => commands::block_on(commands::stacks::run(args)),
             Verb::Profile(args) => commands::block_on(commands::profile::run(args)),
+            Verb::Metrics(args) => commands::block_on(commands::metrics::run(args)),
             Verb::Buffers(args) => commands::block_on(commands::buffers::run(args)),
             Verb::Records(args) => commands::block_on(commands::records::run(args)),
             Verb::Timeline(args) => commands::block_on(commands::timeline::run(args)),

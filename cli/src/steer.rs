@@ -31,6 +31,8 @@ pub fn sentence(order: &Order, reply: &CommandReply) -> String {
             "recording all regions and functions again on"
         }
         Order::Select(_) => "changed the selection of",
+        Order::Metrics(measured) if measured.set.is_empty() => "switched metrics off for",
+        Order::Metrics(_) => "switched metrics on for",
     };
     let mut sentence = command::sentence(done, reply);
     if let Some(cuts) = command::cuts(reply) {
@@ -46,6 +48,11 @@ pub fn sentence(order: &Order, reply: &CommandReply) -> String {
         && !is_all(selection)
     {
         sentence.push_str(&format!("; {}", rules(selection)));
+    }
+    if let Order::Metrics(measured) = order
+        && !measured.set.is_empty()
+    {
+        sentence.push_str(&format!("; these: {measured}"));
     }
     if let Order::Sampling { frequency: 1.. } = order {
         sentence.push_str(&format!("; at {order}"));

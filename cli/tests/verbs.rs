@@ -185,6 +185,7 @@ async fn every_command_has_help_with_examples() {
         "stacks",
         "profile",
         "sampling",
+        "metrics",
         "list",
     ] {
         let (status, out, _) = user.said(&[command, "--help"]).await;

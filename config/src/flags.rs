@@ -3,6 +3,7 @@
 use crate::back_pressure::BackPressure;
 use crate::value::{Address, Bytes, Hold, Sampling, Time, Value};
 use invivo_proto::control::analyses::AnalysisSet;
+use invivo_proto::control::metrics::Measured;
 use invivo_proto::control::selection::Selection;
 use invivo_proto::control::strategy::Strategy;
 use invivo_tbon::layout::FanIn;
@@ -61,6 +62,12 @@ pub struct Flags {
     /// them later [default: all are recorded]
     #[arg(long, value_name = "RULES", value_parser = <Selection as Value>::parse)]
     pub selection: Option<Selection>,
+    /// Measure metrics of every rank from the start, beside its calls: names joined by commas, as
+    /// page-faults,cpu-time, or usual, or program (what the program keeps); behind @ the time
+    /// between two readings, as usual@50ms; `invivo metrics` changes them later [default: off;
+    /// every 100ms where no time is given]
+    #[arg(long, value_name = "NAMES[@TIME]", value_parser = <Measured as Value>::parse)]
+    pub metrics: Option<Measured>,
     /// Hold every rank right behind MPI_Init until `invivo resume`, for at most this time [10m
     /// where none is given]
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true,

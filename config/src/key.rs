@@ -3,6 +3,7 @@
 use super::back_pressure::BackPressure;
 use super::value::{Address, Bytes, Hold, Sampling, Time, Value};
 use invivo_proto::control::analyses::AnalysisSet;
+use invivo_proto::control::metrics::Measured;
 use invivo_proto::control::selection::Selection;
 use invivo_proto::control::strategy::Strategy;
 use invivo_tbon::layout::FanIn;
@@ -118,6 +119,8 @@ pub const ANALYSES: Key<AnalysisSet> = Key::new("analyses");
 /// How often ranks are sampled from the start.
 pub const SAMPLING: Key<Sampling> = Key::new("sampling");
 pub const SELECTION: Key<Selection> = Key::new("selection");
+/// What is measured of each rank from the start.
+pub const METRICS: Key<Measured> = Key::new("metrics");
 /// What a rank does when its records are not taken as fast as they come.
 pub const BACK_PRESSURE: Key<BackPressure> = Key::new("back-pressure");
 /// Whether ranks are held behind initialisation.
@@ -130,7 +133,7 @@ pub const LISTEN: Key<Option<Address>> = Key::new("listen");
 pub const INTERVAL: Key<Time> = Key::new("interval");
 
 /// All keys.
-pub const ALL: [&dyn AnyKey; 15] = [
+pub const ALL: [&dyn AnyKey; 16] = [
     &REPORT,
     &SAVE,
     &QUIET,
@@ -141,6 +144,7 @@ pub const ALL: [&dyn AnyKey; 15] = [
     &ANALYSES,
     &SAMPLING,
     &SELECTION,
+    &METRICS,
     &BACK_PRESSURE,
     &HOLD,
     &WATCHDOG,

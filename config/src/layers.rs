@@ -8,6 +8,7 @@ use super::tokens;
 use super::value::{Address, Bytes, Hold, Sampling, Time, Value};
 use crate::toml_file::{self, FileError, Source, plain};
 use invivo_proto::control::analyses::AnalysisSet;
+use invivo_proto::control::metrics::Measured;
 use invivo_proto::control::selection::Selection;
 use invivo_proto::control::strategy::Strategy;
 use invivo_tbon::layout::FanIn;
@@ -109,6 +110,8 @@ pub struct Effective {
     pub sampling: Setting<Sampling>,
     /// What of regions and functions is recorded from the start.
     pub selection: Setting<Selection>,
+    /// What is measured of each rank from the start.
+    pub metrics: Setting<Measured>,
     /// What a rank does when its records are not taken as fast as they come.
     pub back_pressure: Setting<BackPressure>,
     /// Whether ranks are held behind initialisation.
@@ -238,6 +241,7 @@ pub fn effective_of(flags: &Flags, layers: &Layers<'_>) -> Result<Effective, Con
             flags.selection.clone(),
             Selection::default(),
         ),
+        metrics: said.pick(&key::METRICS, flags.metrics, Measured::default()),
         back_pressure: said.pick(
             &key::BACK_PRESSURE,
             flags.back_pressure,
@@ -370,6 +374,7 @@ impl Effective {
             row(&key::ANALYSES, &self.analyses),
             row(&key::SAMPLING, &self.sampling),
             row(&key::SELECTION, &self.selection),
+            row(&key::METRICS, &self.metrics),
             row(&key::BACK_PRESSURE, &self.back_pressure),
             row(&key::HOLD, &self.hold),
             row(&key::WATCHDOG, &self.watchdog),

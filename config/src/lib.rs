@@ -3,10 +3,10 @@
 //! and that before the site's. Every value knows where it came from.
 //!
 //! ```text
-//! value  back_pressure  size  tokens      pure: types, and their texts
-//! key                                     which keys there are
-//! flags                                   the options of `invivo run` and `exec`
-//! layers                                  pure: files and variables -> what holds
+//! value  back_pressure  metrics  size  tokens      pure: types, and their texts
+//! key                                              which keys there are
+//! flags                                            the options of `invivo run` and `exec`
+//! layers                                           pure: files and variables -> what holds
 //! ```
 //!
 //! Not here: what the options do.
@@ -17,6 +17,7 @@ mod back_pressure;
 mod flags;
 mod key;
 mod layers;
+mod metrics;
 mod size;
 mod tokens;
 pub mod toml_file;

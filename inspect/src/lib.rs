@@ -1,4 +1,5 @@
-//! Call stacks and pending MPI calls of another process, read from outside through the kernel.
+//! Call stacks, pending MPI calls and metrics of another process, read from outside through the
+//! kernel.
 //!
 //! ```text
 //! pending_call <- site, memory, names      a rank that waits in MPI: what the call was given
@@ -7,7 +8,9 @@
 //! python <- mapped, memory, apart          the Python functions of a path
 //! fault <- unwind, names                   the path of a thread that met a fault and waits
 //! names                                    functions and source lines of addresses
-//! sampling <- frames, names, child         where a rank spends its time on a processor
+//! sampling <- frames, names, child, perf   where a rank spends its time on a processor
+//! metrics <- perf                          what the system counts of a process
+//! perf                                     why the kernel refuses an event
 //! apart <- child                           foreign files are read in a process of its own
 //! panic_guard                              a fault in a reader of foreign files ends nothing
 //! ```
@@ -21,14 +24,18 @@ pub mod fault;
 mod frames;
 mod mapped;
 mod memory;
+pub mod metrics;
 mod names;
 pub mod panic_guard;
 pub mod pending_call;
+mod perf;
 mod python;
 pub mod sampling;
 mod site;
 #[cfg(test)]
 mod test_memory;
+#[cfg(test)]
+mod test_program;
 #[cfg(test)]
 mod test_python;
 mod tracer;

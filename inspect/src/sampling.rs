@@ -29,7 +29,7 @@ mod threads;
 
 use crate::child::Child;
 use crate::memory::ProcessMemory;
-use crate::sampling::ring::paranoid;
+use crate::perf::paranoid;
 use crate::sampling::service::{Ends, serve};
 use invivo_jobdir::process_stat;
 use invivo_proto::control::local::{FromSupervisor, LOCAL_BYTES_MAX, ToSupervisor};

@@ -3,8 +3,10 @@
 pub mod assignment;
 pub mod fd_handover;
 mod inspection;
+mod measuring;
 pub mod pause;
 pub mod place_socket;
+mod program_metrics;
 pub mod salvager;
 mod sampling;
 pub mod shared_memory;

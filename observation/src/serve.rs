@@ -104,6 +104,9 @@ impl Served {
             Query::Selection => {
                 "buffers keep no rules; a job is asked what is recorded while it runs"
             }
+            Query::Metrics | Query::Grid(_) => {
+                "buffers keep no metrics; a job is asked what is measured while it runs"
+            }
             _ => "it has no answer to that",
         };
         let Some((mut partial, coverage)) = self.loaded.observed.answer(query) else {

@@ -12,9 +12,11 @@
 //! value on trust: every offset and length read from here is checked against the constants below.
 
 pub mod fault;
+mod program_metrics;
 mod region;
 
 pub use fault::Fault;
+pub use program_metrics::{PROGRAM_METRICS_MAX, PROGRAM_NAME_BYTES, ProgramMetric, program_metric};
 pub use region::{Region, RegionError};
 
 use crate::ids::RegionId;
@@ -25,7 +27,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// First bytes of the memory.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"INVIVOSH");
 /// Layout version; shim, supervisor and place of one release agree.
-pub const VERSION: u32 = 12;
+pub const VERSION: u32 = 13;
 /// Threads of a rank that can have a location of their own at one time. Calls of more are counted
 /// as dropped.
 pub const LOCATIONS_MAX: usize = 64;
@@ -407,6 +409,10 @@ pub struct Page {
     pub left_calls: AtomicU32,
     /// Processes that this rank, as the root of the calls, has spawned.
     pub spawned: AtomicU32,
+    /// What the program keeps, from the first on; free ones lie behind those in use.
+    pub program_metrics: [ProgramMetric; PROGRAM_METRICS_MAX],
+    /// 1 where the name of a counter or a value found none of them free.
+    pub program_metrics_lost: AtomicU32,
 }
 
 /// What stands before a packet's payload in shared memory.

@@ -241,6 +241,7 @@ fn every_variant_from_parent_to_child_has_a_sample() {
             Verb::Analyses { .. } => 23,
             Verb::Sampling { .. } => 31,
             Verb::Select { .. } => 33,
+            Verb::Metrics(_) => 35,
         },
         Down::Query { query, .. } => match query {
             Query::Functions { .. } => 8,
@@ -260,6 +261,7 @@ fn every_variant_from_parent_to_child_has_a_sample() {
             Query::Profile { .. } => 30,
             Query::Regions { .. } => 32,
             Query::Selection => 34,
+            Query::Metrics => 36,
         },
         Down::Heartbeat => 12,
         Down::Time { .. } => 13,
@@ -268,7 +270,7 @@ fn every_variant_from_parent_to_child_has_a_sample() {
         Down::Shutdown => 16,
         Down::Analyses(_) => 25,
     };
-    complete(&messages::downs(), number, 35);
+    complete(&messages::downs(), number, 37);
 }
 
 #[test]
@@ -295,6 +297,7 @@ fn every_variant_from_child_to_parent_has_a_sample() {
             Partial::Profile(_) => 22,
             Partial::Regions(_) => 23,
             Partial::Selection(_) => 24,
+            Partial::Metrics(_) => 25,
         },
         Up::Groups(_) => 6,
         Up::WantGroups(_) => 7,
@@ -303,7 +306,7 @@ fn every_variant_from_child_to_parent_has_a_sample() {
         Up::Drained => 10,
         Up::RankFaulted(_) => 17,
     };
-    complete(&messages::ups(), number, 25);
+    complete(&messages::ups(), number, 26);
 }
 
 #[test]
@@ -325,9 +328,10 @@ fn every_variant_of_the_link_has_a_sample() {
             Order::Analyses { .. } => 10,
             Order::Sampling { .. } => 11,
             Order::Select(_) => 12,
+            Order::Metrics(_) => 13,
         },
     };
-    complete(&messages::requests(), number, 13);
+    complete(&messages::requests(), number, 14);
     let number = |response: &Response| match &response.answer {
         Answer::Job(_) => 0,
         Answer::Functions(..) => 1,
@@ -349,8 +353,9 @@ fn every_variant_of_the_link_has_a_sample() {
         Answer::Profile(..) => 17,
         Answer::Regions(..) => 18,
         Answer::Selection(..) => 19,
+        Answer::Metrics(..) => 20,
     };
-    complete(&messages::responses(), number, 20);
+    complete(&messages::responses(), number, 21);
     let number = |message: &link::AtEnd| match message {
         link::AtEnd::Page(_) => 0,
         link::AtEnd::Result(_) => 1,
@@ -381,8 +386,11 @@ fn every_variant_of_the_supervisors_has_a_sample() {
         FromSupervisor::Faulted(_) => 10,
         FromSupervisor::Sampling { .. } => 11,
         FromSupervisor::Profiled { .. } => 12,
+        FromSupervisor::Measuring { .. } => 13,
+        FromSupervisor::Measured(_) => 14,
+        FromSupervisor::MetricsTried { .. } => 15,
     };
-    complete(&messages::from_supervisors(), number, 13);
+    complete(&messages::from_supervisors(), number, 16);
     let number = |message: &ToSupervisor| match message {
         ToSupervisor::Stop { .. } => 0,
         ToSupervisor::Continue { .. } => 1,
@@ -392,6 +400,8 @@ fn every_variant_of_the_supervisors_has_a_sample() {
         ToSupervisor::Name { .. } => 5,
         ToSupervisor::Sample { .. } => 6,
         ToSupervisor::Profile { .. } => 7,
+        ToSupervisor::Measure { .. } => 8,
+        ToSupervisor::TryMetrics { .. } => 9,
     };
-    complete(&messages::to_supervisors(), number, 8);
+    complete(&messages::to_supervisors(), number, 10);
 }

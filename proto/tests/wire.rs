@@ -6,8 +6,8 @@ mod samples;
 
 use fingerprint::fingerprint;
 use invivo_proto::control::{
-    analyses, buffers, fault, hang, local, meetings, peer, profile, regions, results, selection,
-    sites, stacks, strategy, timeline, tree, wait_states,
+    analyses, buffers, fault, hang, local, meetings, metrics, named_ranks, peer, profile, regions,
+    results, selection, sites, stacks, strategy, timeline, tree, wait_states,
 };
 use invivo_proto::record::{MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS, RecordKind};
 use invivo_proto::{channel, control, definition, mpi, packet, record, shm, varint};
@@ -149,6 +149,8 @@ fn limits_are_the_sources() {
             definition::REGION_NAME_BYTES_MAX as i64,
         ),
         ("definition::MODULES_MAX", definition::MODULES_MAX.into()),
+        ("shm::PROGRAM_METRICS_MAX", shm::PROGRAM_METRICS_MAX as i64),
+        ("shm::PROGRAM_NAME_BYTES", shm::PROGRAM_NAME_BYTES as i64),
         ("control::VERSION", control::VERSION.into()),
         (
             "control::MESSAGE_BYTES_MAX",
@@ -208,11 +210,12 @@ fn limits_are_the_sources() {
         ("profile::FREQUENCY_MAX", profile::FREQUENCY_MAX.into()),
         ("profile::NODES_MAX", profile::NODES_MAX as i64),
         ("profile::LINES_MAX", profile::LINES_MAX as i64),
-        ("profile::NAMED_MAX", profile::NAMED_MAX as i64),
+        ("named_ranks::NAMED_MAX", named_ranks::NAMED_MAX as i64),
         ("local::PROFILE_PART_MAX", local::PROFILE_PART_MAX as i64),
         ("sites::ROWS_MAX", sites::ROWS_MAX.into()),
         ("sites::FILE_BYTES_MAX", sites::FILE_BYTES_MAX as i64),
         ("regions::ROWS_MAX", regions::ROWS_MAX.into()),
+        ("metrics::METRICS_MAX", metrics::METRICS_MAX as i64),
         ("selection::RULES_MAX", selection::RULES_MAX as i64),
         (
             "selection::PATTERN_BYTES_MAX",
@@ -358,7 +361,8 @@ macro_rules! layout {
 fn shared_memory_is_drawn_as_it_lies() {
     layout!(Page: magic, version, packets, rank, ranks, place, pid, phase, locations, sent_packets,
         left_packets, abort_code, library, control, status, occupants, fault, ring, left_calls,
-        spawned);
+        spawned, program_metrics, program_metrics_lost);
+    layout!(ProgramMetric: state, value, name);
     layout!(Library: comms, requests, shared, any_source, proc_null, request_bytes,
         thread_multiple);
     layout!(Control: gate, recording, gate_until_ns, recording_since, back_pressure, bell,
@@ -446,6 +450,9 @@ fn the_document_has_seen_the_source() {
         "control/saved.rs",
         "control/wait_states.rs",
         "control/meetings.rs",
+        "control/metric.rs",
+        "control/metrics.rs",
+        "control/named_ranks.rs",
         "control/results.rs",
         "control/stacks.rs",
         "control/strategy.rs",

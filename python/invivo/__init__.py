@@ -11,7 +11,7 @@ Arguments that are times are seconds; numbers in answers have their unit in the 
 raises `invivo.Error` where it is not done.
 """
 
-from . import answers
+from . import answers, measured
 from ._answer import Answer
 from ._calls import Parts
 from ._connect import connect, jobs
@@ -31,5 +31,6 @@ __all__ = [
     "answers",
     "connect",
     "jobs",
+    "measured",
     "open_observation",
 ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from . import answers
 from ._answer import Answer
 from .errors import Error
+from .measured import Measurement
 
 if TYPE_CHECKING:
     import pandas
@@ -22,6 +23,7 @@ ROWS = {
     "MatrixReply": "cells",
     "AnalysesReply": "analyses",
     "SelectionReply": "rules",
+    "MetricsReply": "metrics",
     "BuffersReply": "levels",
     "HangReply": "classes",
     "StacksReply": "nodes",
@@ -38,6 +40,8 @@ def rows(answer: Answer) -> Iterator[dict[str, Any]]:
         return map(flat, answer.rank_rows or answer.rows)
     if isinstance(answer, answers.GridReply):
         return _cells(answer)
+    if isinstance(answer, Measurement):
+        return map(flat, answer.values)
     if isinstance(answer, answers.TimelinePage):
         return _calls(answer)
     path = ROWS.get(type(answer).__name__)

@@ -8,6 +8,7 @@ from typing import Any
 from . import answers
 from ._calls import Calls, Parts, nanoseconds
 from .errors import Error
+from .measured import Measurement, values
 
 
 class Looks(Calls):
@@ -67,8 +68,8 @@ class Looks(Calls):
     ) -> answers.GridReply:
         """What the ranks did over time: columns of time by rows of ranks.
 
-        metric: "mpi" (time in MPI), "compute" (time outside of it, with the efficiencies), "calls"
-            or "bytes" (sent).
+        metric: "mpi" (time in MPI), "compute" (time outside of it, with the efficiencies), "calls",
+            "bytes" (sent), or one that is or was measured, by its name in `metrics`.
         since, until: begin and end in s since the beginning of the observed time; all by default.
         last: instead of both, the time up to now of this length in s.
         columns, rows: at most so many (256, 128); neighbouring ranks share a row.
@@ -93,6 +94,35 @@ class Looks(Calls):
     def selection(self) -> answers.SelectionReply:
         """Which regions and MPI functions are recorded: the rules in force, and what they do."""
         return self._ask("Selection", answers.SelectionReply)
+
+    def metrics(
+        self,
+        *,
+        since: float | None = None,
+        until: float | None = None,
+        last: float | None = None,
+    ) -> Measurement:
+        """What is measured of each rank and what could be, with the values of all ranks over a part
+        of the run. `grid` has a metric's values over time, `set_metrics` chooses what is measured.
+
+        since, until, last: as of `grid`.
+        """
+        reply = self._ask("Metrics", answers.MetricsReply)
+        found = []
+        for metric in reply.metrics:
+            if metric.ranks_kept == 0:
+                continue
+            # As fine as it goes: values are of whole columns.
+            part = {"since": since, "until": until, "last": last}
+            grid = self.grid(metric.name, columns=256, rows=1, **part)
+            found.append(values(grid))
+            # The next one is about the same time, not one that ends a bit later.
+            observed = grid.observed_ns / 1e9
+            if last is not None:
+                since, last = max(observed - last, 0), None
+            until = until or observed
+        fields = {name: getattr(reply, name) for name in reply.to_dict()}
+        return Measurement(**fields, values=found)
 
     def buffers(self) -> answers.BuffersReply:
         """What the event buffers hold, and what they have given up."""

@@ -91,6 +91,26 @@ class Steers(Looks):
         """Records all regions and MPI functions again."""
         return self._command("SetSelection", "select all", replace=True, rules=[])
 
+    def set_metrics(
+        self, names: str | Iterable[str], interval: float | None = None
+    ) -> CommandReply:
+        """Measures these metrics of each rank, in place of those before; none ends it. What was
+        measured so far stays.
+
+        names: as in `metrics`, "page-faults,cpu-time" or ["page-faults", "cpu-time"]; "usual" stands
+            for some that every machine has, "program" for what the program keeps itself.
+        interval: s from one reading to the next, from 0.01 to 60; 0.1 by default.
+
+        Raises Error where one of them cannot be measured of some rank: that rank is measured as
+        before.
+        """
+        return self._command(
+            "SetMetrics",
+            "set metrics",
+            names=[names] if isinstance(names, str) else list(names),
+            interval_ns=nanoseconds(interval or 0),
+        )
+
     def sampling(self, frequency: int = 251) -> CommandReply:
         """Samples every rank so many times a second of its time on a processor, 10000 at most, or
         no longer: 0. What was seen so far stays; see `profile`."""

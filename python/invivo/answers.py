@@ -22,8 +22,8 @@ class HelloReply(Answer):
     """What this gateway can do, in lower-case words: "status", "watch", "functions", "call-sites",
     "regions", "matrix", "messages", "wait-states", "grid", "hang", "stacks", "profile", "pause",
     "resume", "hold", "reset", "record", "record-window", "shutdown", "strategy", "analyses",
-    "sampling", "selection", "buffers", "records", "timeline", "save", "audit", "invite", "revoke".
-    """
+    "sampling", "selection", "metrics", "buffers", "records", "timeline", "save", "audit", "invite",
+    "revoke"."""
     scope: str
     """The scope of the caller's token: "view" or "control"."""
     job: Job | None
@@ -542,7 +542,8 @@ class GridReply(Answer):
     metric: str
     """What cells are about, as in the request."""
     unit: str
-    """The unit of values: "ns", "calls" or "bytes"."""
+    """The unit of values, such as "ns", "calls" or "bytes"; empty where only the program knows it.
+    """
     ranks: int
     """Ranks of the job."""
     block_ranks: int
@@ -571,7 +572,10 @@ class GridReply(Answer):
     """Of computing: the efficiencies in each column, of all ranks; absent where nothing was
     recorded."""
     analysis: AnalysisStatus
-    """Whether this is kept, and when it was not."""
+    """Whether this is kept, and when it was not; absent for a metric that is measured."""
+    absolute: bool
+    """Values are what the metric was at the time, as memory is: a cell has the mean over its time
+    of each rank, summed over ranks. Otherwise it has what was added in its time."""
 
 
 @dataclass(frozen=True)
@@ -862,6 +866,69 @@ class SelectionRuleStatus(Answer):
     """As it was given."""
     regions: int
     """Regions for which it decides."""
+
+
+@dataclass(frozen=True)
+class MetricsReply(Answer):
+    """What is measured, and what could be."""
+
+    coverage: Coverage
+    """How complete the answer is."""
+    ranks: int
+    """Ranks that the answer is about."""
+    ranks_measured: int
+    """Of these, ranks of which something is measured now."""
+    interval_min_ns: int
+    """Time between readings, the shortest of any rank, in ns; 0 where nothing is measured."""
+    interval_max_ns: int
+    """The longest of any rank."""
+    readings: int
+    """Readings so far, summed over ranks."""
+    cost_ns: int
+    """Time on a processor that they took, in ns, summed over ranks."""
+    metrics: list[MetricStatus]
+    """Metrics: all of the system's, and what programs keep, at most 64."""
+    more: bool
+    """Counters or values of the program are left out, or found no room in their rank."""
+    ranks_program: int
+    """Of the ranks of which something is measured, those of which what their program keeps is."""
+
+
+@dataclass(frozen=True)
+class MetricStatus(Answer):
+    """A metric among the ranks."""
+
+    name: str
+    """As in GridRequest: "page-faults", or "counter:NAME" and "value:NAME" for what a program adds
+    up and sets."""
+    unit: str
+    """The unit of its values; empty where only the program knows it."""
+    absolute: bool
+    """It is what it is at each time, as memory is; otherwise it is added up, as faults are."""
+    tells: str
+    """What it tells; empty for a program's."""
+    ranks_now: int
+    """Ranks of which it is measured now."""
+    ranks_kept: int
+    """Ranks of which there are values."""
+    without: list[MetricWithout]
+    """Why it cannot be measured of others."""
+
+
+@dataclass(frozen=True)
+class MetricWithout(Answer):
+    """Ranks of which a metric cannot be measured."""
+
+    reason: str
+    """"unsupported" (the machine or its kernel does not count it), "forbidden" (by the kernel),
+    "unreadable" (what /proc has of the process), "no room" (memory or descriptors), "starting" (not
+    in MPI_Init yet), "ended", "silent" (its supervisor did not answer in time)."""
+    ranks: int
+    """Number of ranks."""
+    which: str
+    """The ranks, in the syntax of StacksNode.which: the lowest of them."""
+    paranoid: int
+    """Of "forbidden": the value of kernel.perf_event_paranoid."""
 
 
 @dataclass(frozen=True)

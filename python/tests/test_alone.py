@@ -11,7 +11,7 @@ from observed import ROOT
 from sameness import differences
 
 import invivo
-from invivo import _connect_file, _find, _frame, _steer, _wire, answers
+from invivo import _connect_file, _find, _frame, _steer, _wire, answers, measured
 from invivo.job import check_version
 
 PACKAGE = Path(invivo.__file__).parent
@@ -137,6 +137,24 @@ def test_answers_are_values():
     assert pickle.loads(pickle.dumps(traffic)) == traffic
     cell = answers.MatrixCell(source=0, destination=1, sent=traffic, received=traffic)
     assert _frame.flat(cell)["sent.bytes"] == 2
+
+
+def test_values_are_of_what_was_observed():
+    def grid(from_ns, *rows):
+        empty = {field: None for field in answers.GridReply.__dataclass_fields__}
+        told = {"metric": "page-faults", "from_ns": from_ns, "width_ns": 10, "columns": 4}
+        return answers.GridReply(**empty | told | {"observed_ns": 25, "rows": list(rows)})
+
+    total = answers.GridCell(2, 50, 7, 3, 1, 4, 0)
+    values = measured.values(grid(-5, answers.GridRow(0, [], total)))
+    assert (values.name, values.from_ns, values.to_ns) == ("page-faults", 0, 25)
+    assert (values.ranks, values.sum, values.max, values.max_rank) == (2, 7, 4, 0)
+    of_nobody = measured.values(grid(5))
+    assert (of_nobody.from_ns, of_nobody.ranks, of_nobody.sum) == (5, 0, 0)
+    reply = {field: None for field in answers.MetricsReply.__dataclass_fields__}
+    both = measured.Measurement(**reply, values=[values, of_nobody])
+    assert [row["sum"] for row in _frame.rows(both)] == [7, 0]
+    assert list(both.to_dict()) == [*reply, "values"]
 
 
 def test_a_pause_between_look_and_pause_is_seen():

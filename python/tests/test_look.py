@@ -66,6 +66,7 @@ def test_answers_are_those_of_the_command(observed, job):
             (job.regions, ["regions"]),
             (job.analyses, ["analyses"]),
             (job.selection, ["selection"]),
+            (job.metrics, ["metrics"]),
             (job.buffers, ["buffers"]),
             (job.hang, ["hang"]),
             (

@@ -72,6 +72,34 @@ def test_samples_are_those_of_the_command(observed, job):
     observed.end()
 
 
+def test_metrics_are_those_of_the_command(observed, job):
+    with pytest.raises(invivo.Error, match="no metric that can be measured"):
+        job.set_metrics("page-fault")
+    with pytest.raises(invivo.Error, match="every 10 ms at most"):
+        job.set_metrics("usual", 0.001)
+    assert (job.metrics().ranks_measured, job.metrics().values) == (0, [])
+    reply = job.set_metrics(["cpu-time", "resident-memory"], 0.05)
+    assert reply.done == reply.targets == RANKS
+    goes_on(observed)
+    values = lambda: {of.name: of for of in job.metrics().values if of.ranks == RANKS}
+    until("values of both", lambda: len(values()) == 2)
+    until("some time", lambda: values()["cpu-time"].sum > 10_000_000)
+    told = job.metrics(last=60)
+    assert told.interval_min_ns == told.interval_max_ns == 50_000_000
+    assert values()["resident-memory"].min > 1 << 20
+    grid = job.grid("resident-memory")
+    assert (grid.unit, grid.absolute, grid.analysis) == ("bytes", True, None)
+    job.set_metrics([])
+    assert job.metrics().ranks_measured == 0
+    same(lambda: job.metrics(until=0.5).to_dict(), lambda: until_half(observed))
+    observed.end()
+
+
+def until_half(observed):
+    """What the command tells of the first half second."""
+    return observed.cli("metrics", "--interval", "0s..0.5s")[0]
+
+
 def later(ask):
     """An answer of somewhat later."""
     time.sleep(0.3)

@@ -70,6 +70,7 @@ pub(crate) fn nothing(query: Query) -> Partial {
         })),
         Query::Save(_) => Partial::Saved(Box::default()),
         Query::Selection => Partial::Selection(Box::default()),
+        Query::Metrics => Partial::Metrics(Box::default()),
         Query::WaitStates { ranks_max } => Partial::WaitStates(Box::new(WaitStates {
             ranks_max,
             ..WaitStates::default()

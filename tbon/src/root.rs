@@ -398,7 +398,8 @@ impl<M: Merge> Root<M> {
             | Order::Strategy { .. }
             | Order::Analyses { .. }
             | Order::Sampling { .. }
-            | Order::Select(_) => None,
+            | Order::Select(_)
+            | Order::Metrics(_) => None,
         };
 
         refusal.map_or(Ok(()), Err)

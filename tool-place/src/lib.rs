@@ -23,6 +23,7 @@ pub mod generator;
 pub mod intake;
 pub mod location;
 pub mod memory;
+pub mod metric_series;
 pub mod notes;
 pub mod outgoing;
 pub mod over_time;

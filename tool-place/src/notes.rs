@@ -36,6 +36,7 @@ pub enum Trouble {
     OffByProgram,
     /// A rank is not sampled that should be.
     Sampling,
+    Metrics,
     /// The place panicked, and lost what it held.
     Panic,
 }

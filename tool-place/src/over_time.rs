@@ -7,7 +7,7 @@
 use invivo_analysis::pauses::Pauses;
 use invivo_mpi_link::clock::NodeClock;
 use invivo_otfx::{Cell, Pyramid};
-use invivo_proto::control::grid::{Axes, BINS, Metric, UNIT_NS};
+use invivo_proto::control::grid::{Axes, BINS, CallMetric, UNIT_NS};
 
 /// Job time of ticks, counted from a point that both clocks know.
 #[derive(Clone, Copy)]
@@ -177,7 +177,7 @@ impl OverTime {
     }
 
     /// The values of the columns, of computing the time in MPI; nothing where its bins are wider.
-    pub fn columns(&self, metric: Metric, axes: &Axes, clock: &NodeClock) -> Option<Vec<u64>> {
+    pub fn columns(&self, metric: CallMetric, axes: &Axes, clock: &NodeClock) -> Option<Vec<u64>> {
         let mut columns = vec![0u64; axes.columns as usize];
         let mut add = |at_ns: u64, value: u128| {
             if let Some(column) = axes.column(at_ns) {
@@ -188,24 +188,24 @@ impl OverTime {
         };
         if let Some(pyramids) = &self.pyramids {
             let pyramid = match metric {
-                Metric::MpiTime | Metric::Compute | Metric::Calls => &pyramids.time,
-                Metric::BytesSent => &pyramids.bytes,
+                CallMetric::MpiTime | CallMetric::Compute | CallMetric::Calls => &pyramids.time,
+                CallMetric::BytesSent => &pyramids.bytes,
             };
             if pyramid.width() > axes.width_ns {
                 return None;
             }
             for (begin_ns, cell) in pyramid.cells() {
                 let value = match metric {
-                    Metric::Calls => cell.count.into(),
-                    Metric::MpiTime | Metric::Compute | Metric::BytesSent => cell.sum,
+                    CallMetric::Calls => cell.count.into(),
+                    CallMetric::MpiTime | CallMetric::Compute | CallMetric::BytesSent => cell.sum,
                 };
                 add(begin_ns, value);
             }
             let latest = &self.latest;
             let value = match metric {
-                Metric::MpiTime | Metric::Compute => clock.duration_ns(latest.ticks),
-                Metric::Calls => latest.calls,
-                Metric::BytesSent => latest.bytes,
+                CallMetric::MpiTime | CallMetric::Compute => clock.duration_ns(latest.ticks),
+                CallMetric::Calls => latest.calls,
+                CallMetric::BytesSent => latest.bytes,
             };
             add(latest.begin_ns, value.into());
         }

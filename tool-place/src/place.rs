@@ -21,6 +21,8 @@ mod interval_timer;
 mod job_end;
 mod local_rank;
 mod local_ranks;
+mod measuring;
+mod metric_queries;
 pub mod observed;
 mod peers;
 mod pressure;
@@ -34,6 +36,7 @@ mod selecting;
 mod stack_names;
 mod stack_queries;
 mod supervisor_messages;
+mod supervisor_orders;
 mod timeline;
 mod tree_side;
 
@@ -56,6 +59,7 @@ use invivo_tbon::node::{Input, Position};
 use job_end::JobEnd;
 use local_rank::Life;
 use local_ranks::LocalRanks;
+use measuring::Measuring;
 use queries::Queries;
 use rustix::event::PollFd;
 use sampling::Sampling;
@@ -75,6 +79,7 @@ pub struct Place {
     commands: Commands,
     switches: AnalysisSwitches,
     sampling: Sampling,
+    measuring: Measuring,
     queries: Queries,
     groups: GroupExchange,
     recycling: Recycling,
@@ -106,6 +111,7 @@ impl Place {
             commands: Commands::new(set),
             switches: AnalysisSwitches::default(),
             sampling: Sampling::default(),
+            measuring: Measuring::default(),
             queries: Queries::default(),
             groups: GroupExchange::default(),
             recycling: Recycling::default(),
@@ -228,7 +234,8 @@ impl Place {
         self.local.feed.analyses.set_time(now, self.tree.clock());
         let answers = self.switches.step(now, self.tree.clock(), &mut self.local);
         self.answer(now, answers);
-        let answers = self.sampling.due(now);
+        let mut answers = self.sampling.orders.due(now);
+        answers.extend(self.measuring.orders.due(now));
         self.answer(now, answers);
         let (names, clock) = (&mut self.queries.code, self.tree.clock());
         let answers = self
@@ -277,9 +284,11 @@ impl Place {
         self.answer(now, answers);
         let refusal = self.commands.refusal(&self.local);
         let mut answers = self.switches.refuse(&refusal);
-        answers.extend(self.sampling.refuse(&refusal));
+        answers.extend(self.sampling.orders.refuse(&refusal));
+        answers.extend(self.measuring.orders.refuse(&refusal));
         answers.extend(self.commands.selecting.refuse(&refusal));
         self.sampling.end(&mut self.local);
+        self.measuring.end(&mut self.local);
         self.answer(now, answers);
         self.local.let_go(now);
     }
@@ -360,6 +369,7 @@ impl Place {
             return Vec::new();
         }
         self.sampling.begin(job.sampling, &mut self.local);
+        self.measuring.begin(job.metrics, &mut self.local);
         self.commands.selecting.begin(&job.selection, &self.local);
         self.commands
             .begin(now, job, self.tree.clock(), &mut self.local)
@@ -373,8 +383,15 @@ impl Place {
         };
         match command.verb {
             Verb::Reset { .. } | Verb::Record { .. } | Verb::Window { .. } | Verb::Shutdown => {
-                if command.verb == Verb::Shutdown {
-                    self.sampling.end(&mut self.local);
+                match command.verb {
+                    Verb::Reset { at_ns } | Verb::Window { from_ns: at_ns, .. } => {
+                        self.local.reset_metrics(at_ns);
+                    }
+                    Verb::Shutdown => {
+                        self.sampling.end(&mut self.local);
+                        self.measuring.end(&mut self.local);
+                    }
+                    _ => {}
                 }
                 let clock = self.tree.clock();
                 self.commands.record(now, command, clock, &mut self.local)
@@ -397,6 +414,10 @@ impl Place {
             Verb::Sampling { frequency } => {
                 self.sampling
                     .command(now, command.id, frequency, &mut self.local)
+            }
+            Verb::Metrics(measured) => {
+                self.measuring
+                    .command(now, command.id, measured, &mut self.local)
             }
             Verb::Strategy { strategy } => {
                 vec![ack(buffer_keeping::keep(strategy, &mut self.local))]

@@ -231,7 +231,8 @@ impl Recording {
             | Verb::Strategy { .. }
             | Verb::Analyses { .. }
             | Verb::Sampling { .. }
-            | Verb::Select { .. } => {
+            | Verb::Select { .. }
+            | Verb::Metrics(_) => {
                 return actions;
             }
         }

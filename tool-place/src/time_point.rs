@@ -90,6 +90,11 @@ impl<'a> TimePoint<'a> {
         self.job.job_at(own_ns)
     }
 
+    /// Another point in ns of the node, in job time.
+    pub fn job_at(&self, ns: u64) -> u64 {
+        self.job.job_at(ns)
+    }
+
     /// How long a tick takes, in picoseconds.
     pub fn tick_ps(&self) -> u64 {
         // Of many ticks at once, as `duration_ns` gives whole nanoseconds.

@@ -1,7 +1,7 @@
 //! What clients are told that this gateway can do.
 
 /// What a gateway of this version can do; commands by the names of their orders.
-pub const CAPABILITIES: [&str; 30] = [
+pub const CAPABILITIES: [&str; 31] = [
     "status",
     "watch",
     "functions",
@@ -25,6 +25,7 @@ pub const CAPABILITIES: [&str; 30] = [
     "analyses",
     "sampling",
     "selection",
+    "metrics",
     "buffers",
     "records",
     "timeline",
@@ -38,6 +39,7 @@ pub const CAPABILITIES: [&str; 30] = [
 mod tests {
     use super::*;
     use invivo_proto::control::analyses::AnalysisSet;
+    use invivo_proto::control::metrics::Measured;
     use invivo_proto::control::order::Order;
     use invivo_proto::control::selection::Selection;
     use invivo_proto::control::strategy::Strategy;
@@ -61,6 +63,7 @@ mod tests {
             },
             Order::Sampling { frequency: 1 },
             Order::Select(Selection::default()),
+            Order::Metrics(Measured::default()),
         ] {
             assert!(CAPABILITIES.contains(&order.name()));
         }

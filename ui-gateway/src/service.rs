@@ -26,8 +26,7 @@ use commands::Commands;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use invivo_grpc::command::CommandRequest;
-use invivo_grpc::{convert, v1};
-use invivo_proto::control::link::Answer;
+use invivo_grpc::v1;
 use invivo_proto::control::tree::Query;
 use snapshots::{SnapshotFeed, WatchOptions};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -248,8 +247,8 @@ impl v1::invivo_server::Invivo for Service {
         &self,
         request: Request<v1::GridRequest>,
     ) -> Result<Response<v1::GridReply>, Status> {
-        let token = caller(&request)?.token;
-        self.answer_grid(request.get_ref(), token).await
+        self.answer_grid(request.get_ref(), caller(&request)?.token)
+            .await
     }
 
     async fn messages(
@@ -273,19 +272,8 @@ impl v1::invivo_server::Invivo for Service {
         request: Request<v1::HangRequest>,
     ) -> Result<Response<v1::HangReply>, Status> {
         self.walk(&request).await?;
-        let older_ns = match request.get_ref().older_ns {
-            0 => limits::HANG_OLDER_NS_DEFAULT,
-            ns => ns,
-        };
         let token = caller(&request)?.token;
-        let reply = self.query(token, Query::Hang { older_ns }).await?;
-        let Answer::Hang(found, coverage) = &reply.answer else {
-            return Err(LinkError::Mismatched.into());
-        };
-        let coverage = convert::coverage(coverage, &reply.missing);
-        Ok(Response::new(convert::hang::reply(
-            &found.0, &found.1, coverage,
-        )))
+        self.answer_hang(request.get_ref().older_ns, token).await
     }
 
     async fn stacks(
@@ -381,6 +369,20 @@ impl v1::invivo_server::Invivo for Service {
         request: Request<v1::SetSelectionRequest>,
     ) -> Result<Response<v1::CommandReply>, Status> {
         self.command(request).await
+    }
+
+    async fn set_metrics(
+        &self,
+        request: Request<v1::SetMetricsRequest>,
+    ) -> Result<Response<v1::CommandReply>, Status> {
+        self.command(request).await
+    }
+
+    async fn metrics(
+        &self,
+        request: Request<v1::MetricsRequest>,
+    ) -> Result<Response<v1::MetricsReply>, Status> {
+        self.answer_metrics(caller(&request)?.token).await
     }
 
     async fn selection(

@@ -60,6 +60,7 @@ async fn hello_has_versions_capabilities_and_the_job() {
             "analyses",
             "sampling",
             "selection",
+            "metrics",
             "buffers",
             "records",
             "timeline",

@@ -3,6 +3,7 @@
  *   function  a function that does nothing, entered and left
  *   marked    invivo_begin and invivo_end around nothing
  *   iprobe    MPI_Iprobe that finds nothing
+ *   count     invivo_count of a counter that is there
  * Then lines `made KIND COUNT`; and it waits for the file ASKED, where that is not "-". */
 #include "../../regions/invivo_regions.h"
 #include <mpi.h>
@@ -55,10 +56,13 @@ UNSEEN int main(int argc, char **argv) {
         begin();
         for (int i = 0; i < TIMES; i++) MPI_Iprobe(0, 1, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
         end("iprobe");
+        begin();
+        for (int i = 0; i < TIMES; i++) invivo_count("probed", 1);
+        end("count");
     }
     if (rank == 0) {
-        for (int kind = 0; kind < 3; kind++)
-            printf("made %s %d\n", (const char *[]){ "function", "marked", "iprobe" }[kind], batches * TIMES);
+        for (int kind = 0; kind < 4; kind++)
+            printf("made %s %d\n", (const char *[]){ "function", "marked", "iprobe", "count" }[kind], batches * TIMES);
         fflush(stdout);
         while (strcmp(argv[2], "-") && access(argv[2], F_OK)) usleep(1000);
     }

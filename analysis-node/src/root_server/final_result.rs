@@ -148,6 +148,7 @@ impl FinalResult {
             | Answer::Timeline(..)
             | Answer::Stacks(..)
             | Answer::Selection(..)
+            | Answer::Metrics(..)
             | Answer::Profile(..)
             | Answer::Grid(..) => {}
             Answer::Sites(..) | Answer::Regions(..) | Answer::Saved(..) => {}

@@ -25,6 +25,7 @@ pub fn present(partial: Partial, coverage: Coverage, around: &Surroundings<'_>) 
         Partial::Sites(table) => Answer::Sites(table, coverage),
         Partial::Regions(table) => Answer::Regions(table, coverage),
         Partial::Selection(status) => Answer::Selection(status, coverage),
+        Partial::Metrics(status) => Answer::Metrics(status, coverage),
         Partial::Saved(saved) => Answer::Saved(saved, coverage),
         Partial::WaitStates(waits) => Answer::WaitStates(waits, coverage),
         Partial::Status(mut status) => {

@@ -123,6 +123,7 @@ impl Scene {
             Query::Sites { .. } => Partial::Sites(Box::default()),
             Query::Regions { .. } => Partial::Regions(Box::default()),
             Query::Selection => Partial::Selection(Box::default()),
+            Query::Metrics => Partial::Metrics(Box::default()),
             Query::Save(_) => Partial::Saved(Box::default()),
             Query::WaitStates { .. } => Partial::WaitStates(Box::default()),
             Query::Status => Partial::Status(JobStatus {

@@ -209,5 +209,9 @@ fn next(order: &Order, reply: &CommandReply) -> String {
         }
         Order::Select(selection) if steer::is_all(selection) => String::new(),
         Order::Select(_) => "; to see what it does: invivo selection".to_owned(),
+        Order::Metrics(measured) if measured.set.is_empty() => {
+            "; what was measured stays: invivo metrics".to_owned()
+        }
+        Order::Metrics(_) => "; in some seconds: invivo metrics".to_owned(),
     }
 }

@@ -6,6 +6,7 @@ use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
 use crate::view::heatmap;
 use invivo_grpc::v1;
+use invivo_proto::control::metric::{Metric, UnknownMetric};
 use invivo_report::glyphs::Look;
 use invivo_report::{analyses, coverage};
 
@@ -20,11 +21,13 @@ Examples:
   invivo heatmap
   invivo heatmap --since 60s                   the last minute
   invivo heatmap --interval 30s..40s --metric bytes
+  invivo metrics set usual && sleep 10 && invivo heatmap --metric page-faults
   invivo heatmap --json | jq '.rows[].cells[-1] | {max, max_rank}'")]
 pub struct Args {
-    /// What to show: time in MPI or outside of it as a share, calls, or bytes sent
-    #[arg(long, value_parser = ["mpi", "compute", "calls", "bytes"], default_value = "mpi")]
-    metric: String,
+    /// What to show: mpi, compute (time in MPI or outside of it), calls, bytes (sent), or a metric
+    /// that is or was measured, as `invivo metrics` names it
+    #[arg(long, value_parser = metric, default_value_t)]
+    metric: Metric,
     #[command(flatten)]
     when: When,
     /// Columns, at most [default: 64]
@@ -40,6 +43,11 @@ pub struct Args {
     target: Target,
 }
 
+fn metric(text: &str) -> Result<Metric, String> {
+    text.parse()
+        .map_err(|error: UnknownMetric| error.to_string())
+}
+
 /// Shows what the ranks did over time.
 ///
 /// # Errors
@@ -48,7 +56,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let (job, client) = args.target.client(Scope::View)?;
     // 0 is the gateway's own default.
     let request = v1::GridRequest {
-        metric: args.metric,
+        metric: args.metric.to_string(),
         columns_max: args.columns.unwrap_or(0),
         rows_max: args.rows.unwrap_or(0),
         ..args.when.request()

@@ -17,7 +17,7 @@ use std::time::Duration;
 use toml::de::{DeTable, DeValue};
 
 /// What a step can do, each a key of it.
-pub(super) const ACTIONS: [&str; 15] = [
+pub(super) const ACTIONS: [&str; 16] = [
     "wait",
     "pause",
     "resume",
@@ -28,6 +28,7 @@ pub(super) const ACTIONS: [&str; 15] = [
     "analyses",
     "sampling",
     "selection",
+    "metrics",
     "query",
     "assert",
     "save",
@@ -156,6 +157,7 @@ impl Reader<'_> {
             }),
             "analyses" => Action::Order(self.analyses(value)?),
             "selection" => Action::Order(self.selection(value)?),
+            "metrics" => Action::Order(Order::Metrics(self.parsed(value, key, Value::parse)?)),
             "query" => Action::Query(self.choice(
                 value,
                 "query",

@@ -188,6 +188,10 @@ impl Display for Action {
             Action::Order(Order::Select(selection)) => {
                 write!(f, "select by {}", steer::rules(selection))
             }
+            Action::Order(Order::Metrics(measured)) if measured.set.is_empty() => {
+                f.write_str("measure no metrics")
+            }
+            Action::Order(Order::Metrics(measured)) => write!(f, "measure {measured}"),
             Action::Order(order) => f.write_str(order.name()),
             Action::Query(kind) => write!(f, "query {}", kind.name()),
             Action::Assert(comparison) => write!(f, "assert {comparison}"),

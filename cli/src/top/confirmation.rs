@@ -43,6 +43,10 @@ pub fn question(order: &Order, ranks: u32) -> String {
         Order::Select(selection) => {
             format!("Select ({ranks}) by {}? y/n", steer::rules(selection))
         }
+        Order::Metrics(measured) if measured.set.is_empty() => {
+            format!("Measure no metrics of {ranks} any longer? y/n")
+        }
+        Order::Metrics(measured) => format!("Measure {measured} ({ranks})? y/n"),
         Order::Shutdown => "End the measurement? y/n".to_owned(),
     }
 }
@@ -61,6 +65,7 @@ pub fn progress(order: &Order) -> String {
         Order::Analyses { .. } => "switching analyses ...".to_owned(),
         Order::Sampling { .. } => "switching sampling ...".to_owned(),
         Order::Select(_) => "changing what is recorded ...".to_owned(),
+        Order::Metrics(_) => "changing what is measured ...".to_owned(),
         Order::Shutdown => "ending the measurement ...".to_owned(),
     }
 }

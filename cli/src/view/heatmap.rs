@@ -1,10 +1,12 @@
 //! What the ranks did over time, as a picture: a row for each rank or some neighbours, a character
 //! for each column of time.
 
-use invivo_grpc::v1::{GridCell, GridReply, GridRow};
+use super::quantity::{Quantity, is_known, is_measured};
+use invivo_grpc::v1::{GridReply, GridRow};
+use invivo_proto::control::metric::{Metric, SystemMetric};
 use invivo_report::glyphs::Look;
 use invivo_report::matrix::name;
-use invivo_report::units::{bytes, count, counted, duration, share};
+use invivo_report::units::{counted, duration};
 
 /// Columns from one time below the picture to the next.
 const TICK_COLUMNS: usize = 16;
@@ -12,9 +14,10 @@ const TICK_COLUMNS: usize = 16;
 /// The picture, with its scale, and who has most and least.
 pub fn text(grid: &GridReply, look: Look) -> String {
     if !grid.rows.iter().any(|row| row.cells.iter().any(is_known)) {
-        return "nothing has been recorded in this interval yet\n".to_owned();
+        return nothing(&grid.metric);
     }
     let scale = scale(grid);
+    let Scale { quantity, full } = scale;
     let mut text = head(grid, &scale, look);
     let label = |row: &GridRow| name(row.row, grid.block_ranks.max(1), grid.ranks);
     let width = grid.rows.iter().map(|row| label(row).len()).max();
@@ -23,14 +26,15 @@ pub fn text(grid: &GridReply, look: Look) -> String {
         let cells: String = row
             .cells
             .iter()
-            .map(|cell| glyph(value(cell, grid).map(|value| value / scale.full), look))
+            .map(|cell| glyph(quantity.mean(cell).map(|mean| mean / full), look))
             .collect();
         let total = row.total.unwrap_or_default();
-        let mean = value(&total, grid).map_or_else(String::new, |mean| scale.show(mean));
+        let mean = quantity.mean(&total);
+        let mean = mean.map_or_else(String::new, |mean| quantity.show(mean));
         text += &format!("{:>width$}  {cells}  {mean}\n", label(row));
     }
     text += &times(grid, width);
-    text += &extremes(grid, &scale);
+    text += &extremes(grid, quantity);
     if grid.ranks_unresolved > 0 {
         let ranks = counted(grid.ranks_unresolved.into(), "rank");
         text += &format!("not shown: {ranks} whose tool place resolves time less finely\n");
@@ -38,65 +42,83 @@ pub fn text(grid: &GridReply, look: Look) -> String {
     text
 }
 
-/// What the values of a picture are, and which one fills a character.
-struct Scale {
-    /// A value, as a share or for each second.
-    full: f64,
-    is_time: bool,
-    is_bytes: bool,
+/// Why there is no picture.
+fn nothing(metric: &str) -> String {
+    if !is_measured(metric) {
+        return "nothing has been recorded in this interval yet\n".to_owned();
+    }
+    let set = match metric.parse() {
+        Ok(Metric::System(_)) => metric,
+        _ => "program",
+    };
+    format!(
+        "{metric} has not been measured in this interval; to measure it from now on: invivo \
+         metrics set {set}\n"
+    )
 }
 
-impl Scale {
-    fn show(&self, value: f64) -> String {
-        if self.is_time {
-            share(value, 1.0)
-        } else if self.is_bytes {
-            format!("{}/s", bytes(value.round() as u64))
-        } else {
-            format!("{}/s", count(value.round() as u64))
-        }
-    }
+/// What the values of a picture are, and which one fills a character.
+struct Scale {
+    quantity: Quantity,
+    full: f64,
 }
 
 fn scale(grid: &GridReply) -> Scale {
-    let is_time = grid.unit == "ns";
+    let quantity = Quantity::of(grid);
     let cells = grid.rows.iter().flat_map(|row| &row.cells);
     let most = cells
-        .filter_map(|cell| value(cell, grid))
+        .filter_map(|cell| quantity.mean(cell))
         .fold(0.0, f64::max);
+    // Of recorded time the whole is the scale; of what is measured a share may be small, as that
+    // of waiting for a processor, or more than one, as several threads' time on processors.
+    let is_of_the_whole = quantity.is_share() && !is_measured(&grid.metric);
     Scale {
-        full: if is_time || most == 0.0 { 1.0 } else { most },
-        is_time,
-        is_bytes: grid.unit == "bytes",
+        quantity,
+        full: if is_of_the_whole || most == 0.0 {
+            1.0
+        } else {
+            most
+        },
     }
 }
 
 fn head(grid: &GridReply, scale: &Scale, look: Look) -> String {
-    let what = match grid.metric.as_str() {
-        "mpi" => "time in MPI, as a share of the recorded time",
-        "compute" => "computing (outside of MPI), as a share of the recorded time",
-        "bytes" => "bytes sent a second by a rank",
-        _ => "calls a second of a rank",
-    };
+    let what = what(grid, scale.quantity);
     let full = glyph(Some(1.0), look);
     let unknown = glyph(None, look);
+    let not_known = match is_measured(&grid.metric) {
+        true => "measured",
+        false => "recorded",
+    };
     format!(
-        "{what}\na column is {}, {full} is {}, {unknown} was not recorded\n\n",
+        "{what}\na column is {}, {full} is {}, {unknown} was not {not_known}\n\n",
         duration(grid.width_ns),
-        scale.show(scale.full)
+        scale.quantity.show(scale.full)
     )
 }
 
-/// Whether anything is known of a cell.
-fn is_known(cell: &GridCell) -> bool {
-    cell.recorded_ns > 0
-}
-
-/// The mean over the recorded time: for times a share, for others a number for each second.
-fn value(cell: &GridCell, grid: &GridReply) -> Option<f64> {
-    let seconds = cell.recorded_ns as f64 / 1e9;
-    let unit = if grid.unit == "ns" { 1e9 } else { 1.0 };
-    is_known(cell).then(|| cell.sum as f64 / unit / seconds)
+/// What a cell shows.
+fn what(grid: &GridReply, quantity: Quantity) -> String {
+    let metric = &grid.metric;
+    match metric.as_str() {
+        "mpi" => return "time in MPI, as a share of the recorded time".to_owned(),
+        "compute" => {
+            return "computing (outside of MPI), as a share of the recorded time".to_owned();
+        }
+        "bytes" => return "bytes sent a second by a rank".to_owned(),
+        "calls" => return "calls a second of a rank".to_owned(),
+        _ => {}
+    }
+    let tells = SystemMetric::named(metric).map_or_else(String::new, |system| {
+        let tells = system.facts().tells;
+        format!(" ({}{})", tells[..1].to_lowercase(), &tells[1..])
+    });
+    let how = match (quantity.is_absolute(), quantity.is_share()) {
+        (true, _) => "the mean over a column",
+        (_, true) => "as a share of the measured time",
+        _ => "a second",
+    };
+    format!("{metric}{tells} of a rank, {how}")
 }
 
 /// A character that is the higher (or the darker) the larger `share` (0 to 1) is.
@@ -139,22 +161,17 @@ fn times(grid: &GridReply, indent: usize) -> String {
 }
 
 /// The ranks with the most and the least over the whole interval.
-fn extremes(grid: &GridReply, scale: &Scale) -> String {
+fn extremes(grid: &GridReply, quantity: Quantity) -> String {
     let totals = || {
         let totals = grid.rows.iter().filter_map(|row| row.total.as_ref());
         totals.filter(|total| is_known(total))
     };
-    // Of ranks that share a row each counts as recorded for as long as they are in the mean.
-    let unit = if scale.is_time { 1.0 } else { 1e9 };
-    let of = |total: &GridCell, value: u64| {
-        value as f64 / total.recorded_ns as f64 * f64::from(total.ranks.max(1)) * unit
-    };
-    let most = totals().map(|total| (of(total, total.max), total.max_rank));
-    let least = totals().map(|total| (of(total, total.min), total.min_rank));
+    let most = totals().map(|total| (quantity.of_rank(total, total.max), total.max_rank));
+    let least = totals().map(|total| (quantity.of_rank(total, total.min), total.min_rank));
     // Of equals the lowest rank, which comes first.
     let most = most.reduce(|most, next| if next.0 > most.0 { next } else { most });
     let least = least.reduce(|least, next| if next.0 < least.0 { next } else { least });
-    let told = |(value, rank): (f64, u32)| format!("rank {rank} with {}", scale.show(value));
+    let told = |(value, rank): (f64, u32)| format!("rank {rank} with {}", quantity.show(value));
     match most.zip(least) {
         Some((most, least)) => format!("most: {}; least: {}\n", told(most), told(least)),
         None => String::new(),
@@ -164,6 +181,7 @@ fn extremes(grid: &GridReply, scale: &Scale) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use invivo_grpc::v1::GridCell;
 
     const S: u64 = 1_000_000_000;
 
@@ -268,5 +286,43 @@ mod tests {
     #[test]
     fn nothing_recorded_says_so() {
         assert!(text(&GridReply::default(), UTF8).starts_with("nothing has been recorded"));
+        for (metric, set) in [("cycles", "cycles"), ("value:residual", "program")] {
+            let none = GridReply {
+                metric: metric.into(),
+                ..GridReply::default()
+            };
+            let begin = format!("{metric} has not been measured in this interval; ");
+            let told = text(&none, UTF8);
+            assert!(told.starts_with(&begin), "{told}");
+            assert!(
+                told.ends_with(&format!("invivo metrics set {set}\n")),
+                "{told}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_measured_fills_a_character_where_it_is_most() {
+        let delay = text(&grid("run-delay", "ns"), UTF8);
+        let head = "run-delay (time in which a thread could run and had to wait for a processor) \
+                    of a rank, as a share of the measured time\n\
+                    a column is 1.00 s, █ is 100.0 %, · was not measured\n";
+        assert!(delay.starts_with(head), "{delay}");
+        let memory = GridReply {
+            absolute: true,
+            ..grid("resident-memory", "bytes")
+        };
+        let memory = text(&memory, UTF8);
+        assert!(
+            memory.starts_with("resident-memory (memory of the process that lies in RAM) of a"),
+            "{memory}"
+        );
+        assert!(memory.contains("the mean over a column\n"), "{memory}");
+        assert!(memory.contains(", █ is 954 MiB, "), "{memory}");
+        let steps = text(&grid("counter:steps", ""), UTF8);
+        assert!(
+            steps.starts_with("counter:steps of a rank, a second\n"),
+            "{steps}"
+        );
     }
 }

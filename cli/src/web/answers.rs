@@ -39,7 +39,7 @@ pub struct Asked {
 /// The words of the questions, for whoever asks another one.
 pub const QUESTIONS: &str = "hello, status, explain, functions, sites, regions, profile, matrix, \
                              heatmap, efficiency, messages, waitstates, timeline, hang, stacks, \
-                             buffers, analyses, selection or audit";
+                             buffers, analyses, selection, metrics or audit";
 /// Ranks are looked at that have done nothing new for so long, as `invivo hang` does.
 const HANG_OLDER_NS: u64 = 1_000_000_000;
 /// Entries of the audit log that are given, the newest.
@@ -183,6 +183,14 @@ impl Answers {
                 let reply = client.selection(request).await?.into_inner();
                 text(&Noted {
                     notes: selection::sentences(&reply),
+                    text: None,
+                    answer: &reply,
+                })?
+            }
+            "metrics" => {
+                let reply = client.metrics(v1::MetricsRequest {}).await?.into_inner();
+                text(&Noted {
+                    notes: view::metrics::about(&reply),
                     text: None,
                     answer: &reply,
                 })?

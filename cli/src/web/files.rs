@@ -46,6 +46,8 @@ const FILES: &[(&str, &str, &str)] = files! {
     "buffers.js": SCRIPT,
     "control.js": SCRIPT,
     "recorded.js": SCRIPT,
+    "measured.js": SCRIPT,
+    "values.js": SCRIPT,
 };
 
 /// Type and content of the file with this name; the page itself has none.

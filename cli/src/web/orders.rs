@@ -2,13 +2,14 @@
 
 use invivo_config::{Sampling, Time, Value};
 use invivo_proto::control::analyses::AnalysisSet;
+use invivo_proto::control::metrics::Measured;
 use invivo_proto::control::order::Order;
 use invivo_proto::control::selection::{InvalidText, Selection};
 use serde::Deserialize;
 
 /// The words of the orders, for whoever gives another one.
-pub const ORDERS: &str = "pause, resume, reset, record, window, analyses, selection, sampling or \
-                          shutdown";
+pub const ORDERS: &str = "pause, resume, reset, record, window, analyses, selection, metrics, \
+                          sampling or shutdown";
 
 /// What may stand behind the question mark.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -16,12 +17,14 @@ pub const ORDERS: &str = "pause, resume, reset, record, window, analyses, select
 pub struct Words {
     /// The longest that the application stands, or how long is recorded, as `10m`.
     time: Option<String>,
-    /// Which analyses, joined by commas.
+    /// Which analyses or metrics, joined by commas.
     names: String,
     /// On or off.
     on: Option<bool>,
     /// Of samples, as `on`, `off` or `1kHz`.
     frequency: Option<String>,
+    /// Between two readings of metrics, as `50ms`.
+    every: Option<String>,
     /// What is recorded, as `exclude tiny_*`.
     rules: Option<String>,
     /// These rules take the place of all others.
@@ -70,9 +73,20 @@ pub fn order(verb: &str, words: &Words) -> Result<Order, String> {
             selection.replaces = words.replace;
             Order::Select(selection)
         }
+        "metrics" => Order::Metrics(measured(words)?),
         "shutdown" => Order::Shutdown,
         other => return Err(format!("there is no order {other:?}; there is {ORDERS}")),
     })
+}
+
+/// As on the command line; no names measure nothing.
+fn measured(words: &Words) -> Result<Measured, String> {
+    let names = &words.names;
+    let text = match words.every.as_deref() {
+        Some(every) if !names.is_empty() => format!("{names}@{every}"),
+        _ => names.clone(),
+    };
+    Measured::parse(&text)
 }
 
 #[cfg(test)]
@@ -86,7 +100,7 @@ mod tests {
             on,
             frequency: Some("1kHz".into()),
             rules: Some("exclude a; include b".into()),
-            replace: false,
+            ..Words::default()
         }
     }
 
@@ -125,6 +139,28 @@ mod tests {
         };
         for words in [file, Words::default()] {
             assert!(order("selection", &words).is_err());
+        }
+    }
+
+    #[test]
+    fn metrics_are_given_with_the_time_between_readings() {
+        let given = |names: &str, every: Option<&str>| {
+            let words = Words {
+                names: names.into(),
+                every: every.map(str::to_owned),
+                ..Words::default()
+            };
+            order("metrics", &words).map(|order| order.to_string())
+        };
+        let told = |text: &str| Ok(text.to_owned());
+        assert_eq!(
+            given("page-faults,cpu-time", Some("50ms")),
+            told("cpu-time,page-faults every 50ms")
+        );
+        assert_eq!(given("cycles", None), told("cycles every 100ms"));
+        assert_eq!(given("", Some("1s")), told("off"));
+        for (names, every) in [("faults", None), ("cycles", Some("soon"))] {
+            assert!(given(names, every).is_err(), "{names}");
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Unsafe code is needed to wait for an event, whose descriptor its crate only gives as a number.
 
+use crate::perf::{self, Refusal};
 use crate::sampling::record::{REGISTERS, Record, read};
 use invivo_proto::control::profile::NoSamples;
 use perf_event::events::Software;
@@ -18,7 +19,6 @@ const PAGES_MIN: usize = 4;
 const PAGE_BYTES: usize = 4096;
 /// Records that are taken in one go: a ring must not keep us from the others.
 const RECORDS_MAX: usize = 256;
-const SETTING: &str = "/proc/sys/kernel/perf_event_paranoid";
 
 /// What an event is to count.
 #[derive(Clone, Copy, Debug)]
@@ -90,24 +90,12 @@ fn is(error: &io::Error, any: &[Errno]) -> bool {
 
 /// Why an event could not be opened.
 fn reason(error: &io::Error) -> NoSamples {
-    match Errno::from_io_error(error) {
-        Some(Errno::ACCESS | Errno::PERM) => NoSamples::Forbidden {
-            paranoid: paranoid(),
-        },
-        Some(Errno::NOMEM | Errno::MFILE | Errno::NFILE | Errno::AGAIN | Errno::NOSPC) => {
-            NoSamples::NoRoom
-        }
-        Some(Errno::SRCH) => NoSamples::Ended,
-        // Others, as ENOENT, ENOSYS, EOPNOTSUPP and E2BIG, are about what is asked for.
-        _ => NoSamples::Unsupported,
+    match perf::refusal(error) {
+        Refusal::Forbidden { paranoid } => NoSamples::Forbidden { paranoid },
+        Refusal::NoRoom => NoSamples::NoRoom,
+        Refusal::Ended => NoSamples::Ended,
+        Refusal::Unsupported => NoSamples::Unsupported,
     }
-}
-
-/// The kernel's setting; where it cannot be read, its value is not what forbids it.
-pub fn paranoid() -> i8 {
-    let text = std::fs::read_to_string(SETTING).unwrap_or_default();
-    let value: i64 = text.trim().parse().unwrap_or(0);
-    value.clamp(i64::from(i8::MIN), i64::from(i8::MAX)) as i8
 }
 
 #[cfg(test)]
@@ -115,6 +103,7 @@ mod tests {
     use super::*;
     use crate::apart::once;
     use crate::mapped;
+    use crate::perf::paranoid;
     use rustix::process::{Resource, Rlimit, Uid, geteuid, setrlimit};
     use std::time::Duration;
 
@@ -198,27 +187,5 @@ mod tests {
             "{sizes:?}"
         );
         assert!(sizes.iter().any(|size| *size < 12), "{sizes:?}");
-    }
-
-    #[test]
-    fn errors_of_the_kernel_have_reasons() {
-        let of = |errno: Errno| reason(&errno.into());
-        let forbidden = NoSamples::Forbidden {
-            paranoid: paranoid(),
-        };
-        for (errno, expected) in [
-            (Errno::ACCESS, forbidden),
-            (Errno::PERM, forbidden),
-            (Errno::NOSYS, NoSamples::Unsupported),
-            (Errno::NOENT, NoSamples::Unsupported),
-            (Errno::OPNOTSUPP, NoSamples::Unsupported),
-            (Errno::MFILE, NoSamples::NoRoom),
-            (Errno::NOMEM, NoSamples::NoRoom),
-            (Errno::SRCH, NoSamples::Ended),
-        ] {
-            assert_eq!(of(errno), expected, "{errno:?}");
-        }
-        let other = io::Error::other("an option that this kernel does not know");
-        assert_eq!(reason(&other), NoSamples::Unsupported);
     }
 }

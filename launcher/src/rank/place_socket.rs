@@ -144,7 +144,9 @@ fn is_question(message: &ToSupervisor) -> bool {
         | ToSupervisor::Unwind { .. }
         | ToSupervisor::Name { .. }
         | ToSupervisor::Sample { .. }
-        | ToSupervisor::Profile { .. } => true,
+        | ToSupervisor::Profile { .. }
+        | ToSupervisor::Measure { .. }
+        | ToSupervisor::TryMetrics { .. } => true,
         ToSupervisor::Stop { .. } | ToSupervisor::Continue { .. } | ToSupervisor::Leave => false,
     }
 }

@@ -12,10 +12,12 @@
 //!               +-----------------------------------------------------------+
 //! ```
 //!
-//! It sleeps in `poll`; only a pause in force wakes it every 50 ms. No failure on our side keeps
+//! It sleeps in `poll`; a pause in force wakes it every 50 ms, and readings of metrics as often as
+//! they are wanted. No failure on our side keeps
 //! the application from running or its supervisor from leaving.
 
 mod fault;
+mod measured;
 mod place_loss;
 mod sampled;
 mod shim;
@@ -27,6 +29,7 @@ use crate::process::child::{self, Ended, Inheritance};
 use crate::process::signals::{Relations, Signals, asks_to_end};
 use crate::rank::assignment::RankAssignment;
 use crate::rank::fd_handover::FdHandover;
+use crate::rank::measuring::Measuring;
 use crate::rank::pause::{Pause, TICK};
 use crate::rank::place_socket::{PlaceSocket, Received};
 use crate::rank::salvager::{AwaitedSalvager, SALVAGER_POLL};
@@ -121,6 +124,7 @@ pub(super) struct Supervisor<'a> {
     sights: u32,
     pub(super) watch: Watch,
     sampling: Sampling,
+    measuring: Measuring,
     /// The launcher, or a user, has asked for the end.
     asked_to_end: bool,
     /// The rank is in `MPI_Abort` and waits for our answer.
@@ -218,6 +222,7 @@ fn start(assignment: &RankAssignment) -> Result<Supervisor<'_>, (i32, String)> {
         sights: SIGHTS_MAX,
         watch: Watch::default(),
         sampling: Sampling::default(),
+        measuring: Measuring::default(),
         asked_to_end: false,
         aborting: false,
         let_go: false,
@@ -231,14 +236,14 @@ fn start(assignment: &RankAssignment) -> Result<Supervisor<'_>, (i32, String)> {
 impl Supervisor<'_> {
     fn run(&mut self) -> Ended {
         loop {
-            self.wait(
-                self.pause
-                    .in_force()
-                    .then_some(TICK)
-                    .or_else(|| self.before_mpi())
-                    .or_else(|| self.salvager.as_ref().and(Some(SALVAGER_POLL)))
-                    .or_else(|| self.place_gone.and(Some(THROUGH_POLL))),
-            );
+            let polls = [
+                self.pause.in_force().then_some(TICK),
+                self.before_mpi(),
+                self.salvager.as_ref().and(Some(SALVAGER_POLL)),
+                self.place_gone.and(Some(THROUGH_POLL)),
+                self.before_reading(),
+            ];
+            self.wait(polls.into_iter().flatten().min());
             self.note_mpi();
             self.note_through();
             self.seek_salvager();
@@ -331,6 +336,7 @@ impl Supervisor<'_> {
             self.act(message);
         }
         self.pass_profile();
+        self.take_due_reading();
         self.let_abort();
     }
 
@@ -382,6 +388,11 @@ impl Supervisor<'_> {
                 frequency,
             } => return self.order_sampling(sampling, frequency),
             ToSupervisor::Profile { profile } => return self.ask_profile(profile),
+            ToSupervisor::Measure {
+                measuring,
+                measured,
+            } => return self.order_measuring(measuring, measured),
+            ToSupervisor::TryMetrics { trying } => return self.try_metrics(trying),
             // It comes after the end, see `wait_for_place`, and after what counts as one.
             ToSupervisor::Leave => {
                 self.let_go = true;
@@ -445,6 +456,8 @@ impl Supervisor<'_> {
             match message {
                 Some(ToSupervisor::Profile { profile }) => self.ask_profile(profile),
                 Some(ToSupervisor::Sample { sampling, .. }) => self.refuse_sampling(sampling),
+                Some(ToSupervisor::Measure { measuring, .. }) => self.refuse_measuring(measuring),
+                Some(ToSupervisor::TryMetrics { trying }) => self.try_metrics(trying),
                 _ => {}
             }
             self.pass_profile();

@@ -175,6 +175,7 @@ impl Root<'_> {
             ("--budget-bytes-per-rank", budget.per_rank),
             ("--hold-ns", options.hold_lease_ns()),
             ("--watchdog-ns", options.watchdog_ns()),
+            ("--metrics-interval-ns", config.metrics.interval_ns),
         ] {
             command.arg(name).arg(value.to_string());
         }
@@ -187,6 +188,7 @@ impl Root<'_> {
         command.arg("--analyses").arg(config.analyses.to_string());
         command.arg("--sampling").arg(config.sampling.0.to_string());
         command.arg("--selection").arg(config.selection.text());
+        command.arg("--metrics").arg(config.metrics.set.to_string());
         test_hooks::add(&mut command);
         let barrier = self.assignment.barrier.as_ref();
         processors::step_aside(self.job().launcher(), barrier);

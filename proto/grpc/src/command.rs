@@ -3,10 +3,11 @@
 use crate::v1::invivo_client::InvivoClient;
 use crate::v1::{
     CommandReply, HoldRequest, PauseRequest, RecordRequest, RecordWindowRequest, ResetRequest,
-    ResumeRequest, SelectionRule, SetAnalysesRequest, SetSamplingRequest, SetSelectionRequest,
-    SetStrategyRequest, ShutdownRequest,
+    ResumeRequest, SelectionRule, SetAnalysesRequest, SetMetricsRequest, SetSamplingRequest,
+    SetSelectionRequest, SetStrategyRequest, ShutdownRequest,
 };
 use invivo_proto::control::analyses::AnalysisSet;
+use invivo_proto::control::metrics::{Measured, MetricSet, UnknownInSet};
 use invivo_proto::control::order::Order;
 use invivo_proto::control::selection::{InvalidRule, Rule, Selection};
 use invivo_proto::control::strategy::Strategy;
@@ -59,6 +60,10 @@ orders! {
         on: request.on,
     };
     SetSelectionRequest(request) => Order::Select(selection(request)?);
+    SetMetricsRequest(request) => Order::Metrics(Measured {
+        set: metrics(&request.names)?,
+        interval_ns: request.interval_ns,
+    });
 }
 
 fn selection(request: &SetSelectionRequest) -> Result<Selection, Status> {
@@ -97,6 +102,17 @@ fn analyses(names: &[String]) -> Result<AnalysisSet, Status> {
         these = these.switched(named, true);
     }
     Ok(these)
+}
+
+fn metrics(names: &[String]) -> Result<MetricSet, Status> {
+    let mut set = MetricSet::NONE;
+    for name in names {
+        let named = name.parse();
+        let named =
+            named.map_err(|error: UnknownInSet| Status::invalid_argument(error.to_string()))?;
+        set = set.with(named);
+    }
+    Ok(set)
 }
 
 /// Makes the call for `order`.
@@ -170,6 +186,14 @@ where
                 rules: rules.collect(),
             };
             client.set_selection(request).await
+        }
+        Order::Metrics(measured) => {
+            let request = SetMetricsRequest {
+                command_id,
+                names: measured.set.names().collect(),
+                interval_ns: measured.interval_ns,
+            };
+            client.set_metrics(request).await
         }
     }
 }

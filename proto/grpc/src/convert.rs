@@ -5,6 +5,7 @@ pub mod analyses;
 pub mod buffers;
 pub mod grid;
 pub mod hang;
+pub mod metrics;
 pub mod profile;
 pub mod regions;
 pub mod saved;

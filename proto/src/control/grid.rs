@@ -4,6 +4,7 @@
 //! two. Places keep bins on the same grid, so that a column is a whole number of bins, and a cell
 //! is exact but for how well a node knows job time.
 
+pub use super::metric::{CallMetric, Metric};
 use crate::ids::Rank;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -22,54 +23,6 @@ pub const COLUMNS_MAX: u32 = 512;
 /// Rows of an answer, whatever was asked for: with as many columns, 65,536 cells, some 3 MB where
 /// every number is as long as it can be.
 pub const ROWS_MAX: u32 = 128;
-
-/// What the cells are about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub enum Metric {
-    /// Time in MPI calls, in ns: of each thread, pauses subtracted.
-    #[default]
-    MpiTime,
-    /// Time outside of MPI calls, in ns: recorded time without the time in MPI.
-    Compute,
-    /// Calls that ended.
-    Calls,
-    /// Bytes that calls sent, as in the function table.
-    BytesSent,
-}
-
-impl Metric {
-    /// All of them.
-    pub const ALL: [Metric; 4] = [
-        Metric::MpiTime,
-        Metric::Compute,
-        Metric::Calls,
-        Metric::BytesSent,
-    ];
-
-    /// As users spell it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Metric::MpiTime => "mpi",
-            Metric::Compute => "compute",
-            Metric::Calls => "calls",
-            Metric::BytesSent => "bytes",
-        }
-    }
-
-    /// The unit of its values.
-    pub fn unit(self) -> &'static str {
-        match self {
-            Metric::MpiTime | Metric::Compute => "ns",
-            Metric::Calls => "calls",
-            Metric::BytesSent => "bytes",
-        }
-    }
-
-    /// The one of this name.
-    pub fn named(name: &str) -> Option<Metric> {
-        Metric::ALL.into_iter().find(|metric| metric.name() == name)
-    }
-}
 
 /// What a grid is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
@@ -243,7 +196,7 @@ mod tests {
         ) {
             let to_ns = from_ns + length_ns;
             let asked = GridQuery {
-                metric: Metric::Calls, from_ns, to_ns, observed_ns, columns_max, rows_max,
+                metric: Metric::default(), from_ns, to_ns, observed_ns, columns_max, rows_max,
             };
             let axes = Axes::of(&asked, ranks);
             prop_assert!(axes.columns >= 1 && axes.columns <= columns_max.clamp(1, COLUMNS_MAX));

@@ -6,6 +6,7 @@ use super::analyses::AnalysesStatus;
 use super::buffers::{Buffers, Records};
 use super::grid::Grid;
 use super::hang::{Diagnosis, Hang};
+use super::metrics::MetricsStatus;
 use super::profile::Profile;
 use super::regions::RegionTable;
 use super::results::{Coverage, FunctionTable, JobStatus, Matrix, Messages};
@@ -97,6 +98,8 @@ pub enum Answer {
     Regions(Box<RegionTable>, Coverage),
     /// To [`Query::Selection`].
     Selection(Box<SelectionStatus>, Coverage),
+    /// To [`Query::Metrics`].
+    Metrics(Box<MetricsStatus>, Coverage),
 }
 
 /// What job this is.

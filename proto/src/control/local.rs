@@ -3,6 +3,7 @@
 
 use super::fault::Fault;
 use super::hang::{Side, Threads};
+use super::metrics::{Measured, NoMetric, Reading, SystemMetric};
 use super::profile::{self, NoSamples, Sampled};
 pub use super::stacks::Named;
 use super::stacks::{NoPython, UnstoppedReason, Way};
@@ -73,6 +74,22 @@ pub enum FromSupervisor {
         nodes: Vec<profile::Node>,
         /// Parts that come after this one.
         rest: u32,
+    },
+    /// The answer to [`ToSupervisor::Measure`].
+    Measuring {
+        /// As in the order.
+        measuring: u32,
+        /// What is measured now; or what cannot be and why: then the rank is measured as before.
+        outcome: Result<Measured, (SystemMetric, NoMetric)>,
+    },
+    /// What was measured, at each interval.
+    Measured(Reading),
+    /// The answer to [`ToSupervisor::TryMetrics`].
+    MetricsTried {
+        /// As in the question.
+        trying: u32,
+        /// Those that cannot be measured; all others can.
+        without: Vec<(SystemMetric, NoMetric)>,
     },
 }
 
@@ -310,6 +327,17 @@ pub enum ToSupervisor {
     Profile {
         /// The answers repeat it.
         profile: u32,
+    },
+    /// Measures this of the rank from now on, instead of what was before.
+    Measure {
+        /// The answer repeats it, and so does each reading.
+        measuring: u32,
+        measured: Measured,
+    },
+    /// Which metrics cannot be measured of the rank?
+    TryMetrics {
+        /// The answer repeats it.
+        trying: u32,
     },
 }
 

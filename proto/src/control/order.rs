@@ -6,6 +6,7 @@
 //! clock of the root's node, in ns, as every tool place knows it within an error.
 
 use super::analyses::AnalysisSet;
+use super::metrics::{INTERVAL_NS_DEFAULT, INTERVAL_NS_MAX, INTERVAL_NS_MIN, Measured};
 use super::profile::{FREQUENCY_DEFAULT, FREQUENCY_MAX};
 use super::selection::{InvalidRule, Selection};
 use super::strategy::Strategy;
@@ -52,6 +53,8 @@ pub enum Order {
     /// What is recorded of regions and functions is changed, at the earliest time that every place
     /// can know of.
     Select(Selection),
+    /// These metrics are measured of each rank from now on, instead of those before.
+    Metrics(Measured),
 }
 
 /// A command with fixed points in time, as the root sends it to the tool places.
@@ -107,6 +110,9 @@ pub enum Verb {
     /// What is recorded is changed at `at_ns`, or as soon behind it as the names are known by which
     /// it is chosen.
     Select { selection: Selection, at_ns: u64 },
+    /// As [`Order::Metrics`]. It is acknowledged when every rank is measured, or is a failure: then
+    /// it is measured as before.
+    Metrics(Measured),
 }
 
 /// An order with an argument outside its limits; the message says what to do.
@@ -117,6 +123,7 @@ pub enum InvalidOrder {
     Analyses,
     Sampling { frequency: u32 },
     Selection(InvalidRule),
+    Interval { interval_ns: u64 },
 }
 
 impl Order {
@@ -134,6 +141,7 @@ impl Order {
             Order::Analyses { .. } => "analyses",
             Order::Sampling { .. } => "sampling",
             Order::Select(_) => "selection",
+            Order::Metrics(_) => "metrics",
         }
     }
 
@@ -161,6 +169,11 @@ impl Order {
                 let frequency = *frequency;
                 return Err(InvalidOrder::Sampling { frequency });
             }
+            Order::Metrics(measured) => match &mut measured.interval_ns {
+                0 => measured.interval_ns = INTERVAL_NS_DEFAULT,
+                INTERVAL_NS_MIN..=INTERVAL_NS_MAX => {}
+                &mut interval_ns => return Err(InvalidOrder::Interval { interval_ns }),
+            },
             Order::Resume
             | Order::Reset
             | Order::Record { .. }
@@ -226,6 +239,7 @@ impl Order {
                 selection,
                 at_ns: cut_ns,
             },
+            Order::Metrics(measured) => Verb::Metrics(measured),
         }
     }
 }
@@ -248,6 +262,7 @@ impl fmt::Display for Order {
             Order::Sampling { frequency: 0 } => f.write_str("off"),
             Order::Sampling { frequency } => write!(f, "{frequency} Hz"),
             Order::Select(selection) => selection.fmt(f),
+            Order::Metrics(measured) => measured.fmt(f),
             Order::Resume | Order::Reset | Order::Shutdown => Ok(()),
         }
     }
@@ -267,7 +282,8 @@ impl Verb {
             | Verb::Hold { .. }
             | Verb::Shutdown
             | Verb::Strategy { .. }
-            | Verb::Sampling { .. } => 0,
+            | Verb::Sampling { .. }
+            | Verb::Metrics(_) => 0,
         }
     }
 
@@ -287,7 +303,8 @@ impl Verb {
             | Verb::Hold { .. }
             | Verb::Shutdown
             | Verb::Strategy { .. }
-            | Verb::Sampling { .. } => 0,
+            | Verb::Sampling { .. }
+            | Verb::Metrics(_) => 0,
         }
     }
 
@@ -324,6 +341,14 @@ impl fmt::Display for InvalidOrder {
                  {FREQUENCY_DEFAULT} are usual, and 0 ends it"
             ),
             InvalidOrder::Selection(why) => why.fmt(f),
+            InvalidOrder::Interval { interval_ns } => write!(
+                f,
+                "an interval of {interval_ns} ns: metrics are read every {} ms at most and every \
+                 {} s at least; {} ms are usual",
+                INTERVAL_NS_MIN / 1_000_000,
+                INTERVAL_NS_MAX / 1_000_000_000,
+                INTERVAL_NS_DEFAULT / 1_000_000
+            ),
         }
     }
 }

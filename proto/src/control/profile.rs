@@ -5,6 +5,7 @@
 //! for one interval. Values are sums of these, in ns, so that ranks of different frequencies add
 //! up.
 
+use super::named_ranks::NamedRanks;
 use super::stacks::Frame;
 use crate::ids::Rank;
 use alloc::collections::BTreeMap;
@@ -23,8 +24,6 @@ pub const FREQUENCY_DEFAULT: u32 = 251;
 pub const NODES_MAX: usize = 2048;
 /// Source lines that a node lists: those with the most time.
 pub const LINES_MAX: usize = 4;
-/// Ranks that a reason names: the lowest.
-pub const NAMED_MAX: usize = 16;
 
 /// Where the ranks spend their time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
@@ -34,7 +33,7 @@ pub struct Profile {
     /// Of these, ranks of which there are samples, or of which there would be if they ran.
     pub sampled: u32,
     /// Why there are none of the others.
-    pub without: BTreeMap<NoSamples, Unsampled>,
+    pub without: BTreeMap<NoSamples, NamedRanks>,
     /// What was seen.
     pub seen: Sampled,
     /// Call paths, each node before those below it: those with the most time, [`NODES_MAX`] at
@@ -42,14 +41,6 @@ pub struct Profile {
     pub nodes: Vec<Node>,
     /// Time of nodes that are left out, in ns: it is in the nodes above them, and in nobody's own.
     pub left_out_ns: u64,
-}
-
-/// Ranks of which there are no samples.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct Unsampled {
-    pub ranks: u32,
-    /// The lowest of them, [`NAMED_MAX`] at most.
-    pub named: Vec<Rank>,
 }
 
 /// What samplers have seen: sums over ranks.

@@ -4,6 +4,7 @@ use super::analyses::{AnalysesStatus, AnalysisSet};
 use super::buffers::{Buffers, Cursor, Records};
 use super::grid::{Grid, GridQuery};
 use super::hang::Hang;
+use super::metrics::{Measured, MetricsStatus};
 pub use super::order::{Order, Verb};
 use super::profile::Profile;
 use super::regions::RegionTable;
@@ -132,6 +133,8 @@ pub struct JobInfo {
     pub sampling: u32,
     /// What of regions and functions is recorded from the start.
     pub selection: Box<Selection>,
+    /// What is measured of each rank from the start.
+    pub metrics: Measured,
 }
 
 /// A command with its identity.
@@ -283,6 +286,8 @@ pub enum Query {
     },
     /// What is recorded of regions and functions.
     Selection,
+    /// What is measured of the ranks, and what could be.
+    Metrics,
 }
 
 /// Part of an answer.
@@ -322,6 +327,8 @@ pub enum Partial {
     Regions(Box<RegionTable>),
     /// To [`Query::Selection`].
     Selection(Box<SelectionStatus>),
+    /// To [`Query::Metrics`].
+    Metrics(Box<MetricsStatus>),
 }
 
 /// How a rank ended.

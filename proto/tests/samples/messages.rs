@@ -4,6 +4,7 @@ use super::buffers::{
     buffers, cursor, freeze, location, position, records, saved, strategy, timeline,
 };
 use super::hang::{diagnosis, hang};
+use super::metrics::{measured, metrics_status};
 use super::peers::{peers, places};
 use super::profile::profile;
 use super::results::{
@@ -20,6 +21,7 @@ use invivo_proto::control::fault::RankFaulted;
 use invivo_proto::control::grid::{GridQuery, Metric};
 use invivo_proto::control::link::{Answer, Ask, AtEnd, Final, Request, Response, TimelinePage};
 use invivo_proto::control::local::{FromSupervisor, ToSupervisor};
+use invivo_proto::control::metrics::SystemMetric;
 use invivo_proto::control::peer::Endpoints;
 use invivo_proto::control::places::Places;
 use invivo_proto::control::tree::*;
@@ -102,6 +104,7 @@ pub fn downs() -> Vec<Down> {
             selection: selection(),
             at_ns: 5_000_000_000,
         },
+        Verb::Metrics(measured()),
     ];
     let commands = verbs.into_iter().zip(9..).map(|(verb, id)| {
         Down::Command(Command {
@@ -138,7 +141,7 @@ pub fn downs() -> Vec<Down> {
         },
         Query::Analyses,
         Query::Grid(GridQuery {
-            metric: Metric::BytesSent,
+            metric: Metric::System(SystemMetric::PageFaults),
             from_ns: 5_000_000_000,
             to_ns: 6_000_000_000,
             observed_ns: 60_000_000_000,
@@ -151,6 +154,7 @@ pub fn downs() -> Vec<Down> {
         Query::Profile { chosen: chosen() },
         Query::Regions { rows_max: 40 },
         Query::Selection,
+        Query::Metrics,
     ];
     let queries = queries
         .into_iter()
@@ -168,6 +172,7 @@ pub fn downs() -> Vec<Down> {
         strategy: strategy(),
         sampling: 251,
         selection: Box::new(selection()),
+        metrics: measured(),
     });
     let rest = [
         Down::Heartbeat,
@@ -211,6 +216,7 @@ pub fn ups() -> Vec<Up> {
         Partial::Profile(Box::new(profile())),
         Partial::Regions(Box::new(regions())),
         Partial::Selection(Box::new(selection_status())),
+        Partial::Metrics(Box::new(metrics_status())),
     ];
     let partials = partials
         .into_iter()
@@ -267,6 +273,7 @@ pub fn requests() -> Vec<Request> {
         },
         Order::Sampling { frequency: 251 },
         Order::Select(selection()),
+        Order::Metrics(measured()),
     ];
     let orders = orders.into_iter().zip(9..).map(|(order, id)| Ask::Command {
         id: CommandId(id),
@@ -300,6 +307,7 @@ pub fn responses() -> Vec<Response> {
         Answer::Profile(Box::new(profile()), coverage()),
         Answer::Regions(Box::new(regions()), coverage()),
         Answer::Selection(Box::new(selection_status()), coverage()),
+        Answer::Metrics(Box::new(metrics_status()), coverage()),
     ]
     .map(|answer| Response {
         id: 1,

@@ -6,6 +6,7 @@
 pub mod buffers;
 pub mod hang;
 pub mod messages;
+pub mod metrics;
 pub mod peers;
 pub mod profile;
 pub mod results;

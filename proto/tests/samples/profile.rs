@@ -1,5 +1,6 @@
 //! Examples of where ranks spend their time.
 
+use invivo_proto::control::named_ranks::NamedRanks;
 use invivo_proto::control::profile::*;
 use invivo_proto::control::stacks::Frame;
 use invivo_proto::ids::Rank;
@@ -32,7 +33,7 @@ pub fn profile() -> Profile {
         module: "app".into(),
         name: name.into(),
     };
-    let without = |ranks: &[u32]| Unsampled {
+    let without = |ranks: &[u32]| NamedRanks {
         ranks: ranks.len() as u32,
         named: ranks.iter().copied().map(Rank).collect(),
     };

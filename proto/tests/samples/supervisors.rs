@@ -1,9 +1,11 @@
 //! An example of every message between a supervisor and its place.
 
 use super::hang::seen;
+use super::metrics::{measured, reading, without};
 use super::profile::{profile, sampled};
 use super::stacks::{fault, module, named, walked};
 use invivo_proto::control::local::{FromSupervisor, Outcome, ToSupervisor};
+use invivo_proto::control::metrics::{NoMetric, SystemMetric};
 use invivo_proto::control::profile::NoSamples;
 use invivo_proto::control::tree::Ended;
 use invivo_proto::ids::Rank;
@@ -49,6 +51,15 @@ pub fn from_supervisors() -> Vec<FromSupervisor> {
             nodes: profile().nodes,
             rest: 2,
         },
+        FromSupervisor::Measuring {
+            measuring: 3,
+            outcome: Err((SystemMetric::Cycles, NoMetric::Unsupported)),
+        },
+        FromSupervisor::Measured(reading()),
+        FromSupervisor::MetricsTried {
+            trying: 8,
+            without: without(),
+        },
     ]
 }
 
@@ -72,5 +83,10 @@ pub fn to_supervisors() -> Vec<ToSupervisor> {
             frequency: 251,
         },
         ToSupervisor::Profile { profile: 6 },
+        ToSupervisor::Measure {
+            measuring: 3,
+            measured: measured(),
+        },
+        ToSupervisor::TryMetrics { trying: 8 },
     ]
 }

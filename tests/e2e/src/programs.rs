@@ -16,6 +16,8 @@
 mod build;
 mod call_sites;
 mod conversation;
+mod lammps;
+mod metrics;
 pub mod mpi_features;
 pub mod other_tools;
 mod preload;
@@ -26,6 +28,8 @@ mod single;
 
 pub use call_sites::call_sites;
 pub use conversation::Conversation;
+pub use lammps::endless_melt;
+pub use metrics::{measured, measured_in_phases, metric_stages};
 pub use preload::{Counter, counter, garbage_sender, late_to_fence, yield_while_waiting};
 pub use regions::{
     marking, region_exceptions, region_trouble, regions, regions_in_python, selection,

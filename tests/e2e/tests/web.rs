@@ -5,10 +5,9 @@ use invivo_e2e::clients::browser::{self, has_browser};
 use invivo_e2e::clients::{Pass, Web, number};
 use invivo_e2e::job::{Job, Running};
 use invivo_e2e::mpi::Family;
-use invivo_e2e::programs::{program, shares};
+use invivo_e2e::programs::{endless_melt, program, shares};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use std::ffi::OsString;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -17,7 +16,6 @@ const RANKS: u32 = 4;
 const ALL: &str = "functions,matrix,messages,heatmap,sites,waitstates,regions";
 /// A browser takes its time where two cores have four ranks.
 const LIMIT: Duration = Duration::from_secs(400);
-const MELT: &str = "/usr/share/lammps/examples/melt/in.melt";
 
 /// A program of messages, collectives and communicators, which has done its rounds and waits.
 fn job(family: Family) -> Running {
@@ -293,15 +291,9 @@ fn lammps_is_on_every_screen() {
     if !has_browser() {
         return;
     }
-    let text = std::fs::read_to_string(MELT).expect("apt-get install lammps-examples");
     let folder = tempfile::tempdir().expect("a directory");
-    let input = folder.path().join("in.melt");
-    // Long enough that the browser is done before it.
-    let (steps, many) = ("\nrun\t\t250", "\nrun\t\t10000000");
-    assert!(text.contains(steps), "{text}");
-    std::fs::write(&input, text.replace(steps, many)).expect("a file");
-    let words = ["lmp", "-log", "none", "-in"].map(OsString::from);
-    let command = [words.as_slice(), &[input.into()]].concat();
+    // The browser is done before it.
+    let command = endless_melt(folder.path());
     let job = Job::observed(Family::Ompi, RANKS, &command).limit(LIMIT);
     let mut running = job.options(["--analyses", ALL]).start();
     running.wait_for_answers();

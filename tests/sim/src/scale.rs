@@ -15,7 +15,7 @@ pub mod tree;
 pub mod uneven;
 pub mod world;
 
-use invivo_proto::control::grid::{GridQuery, Metric};
+use invivo_proto::control::grid::{CallMetric, GridQuery, Metric};
 use invivo_proto::control::tree::Query;
 use invivo_proto::ids::WorldRank;
 use invivo_tbon::layout::{Layout, LayoutError, Policy};
@@ -57,7 +57,7 @@ pub const QUERIES: [Query; 5] = [
     Query::Status,
     Query::Messages,
     Query::Grid(GridQuery {
-        metric: Metric::MpiTime,
+        metric: Metric::OfCalls(CallMetric::MpiTime),
         from_ns: 0,
         to_ns: 32 * GRID_COLUMN_NS,
         observed_ns: 32 * GRID_COLUMN_NS,

@@ -13,7 +13,7 @@ use invivo_analysis::matrix::MatrixLeaf;
 use invivo_analysis::pauses::Pauses;
 use invivo_analysis::sites::Sites;
 use invivo_mpi_link::clock::NodeClock;
-use invivo_proto::control::grid::{Axes, Metric};
+use invivo_proto::control::grid::{Axes, CallMetric};
 use invivo_proto::control::peer::Clipping;
 use invivo_proto::ids::Rank;
 use invivo_proto::packet::Header;
@@ -350,7 +350,7 @@ impl Keep for Bins {
             columns: 1,
             block_ranks: 1,
         };
-        let calls = |one: &OverTime| one.columns(Metric::Calls, &all, &self.0);
+        let calls = |one: &OverTime| one.columns(CallMetric::Calls, &all, &self.0);
         let calls = self.1.iter().filter_map(calls).flatten().sum();
         expected.check_calls(calls)
     }

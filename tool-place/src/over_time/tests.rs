@@ -106,11 +106,11 @@ proptest! {
                 (from..to).contains(&(call.begin + call.length + AHEAD_NS))
             });
             let at = column as usize;
-            prop_assert_eq!(of(Metric::Calls)[at], ended.clone().count() as u64);
+            prop_assert_eq!(of(CallMetric::Calls)[at], ended.clone().count() as u64);
             let bytes: u64 = ended.map(|call| call.bytes).sum();
-            prop_assert_eq!(of(Metric::BytesSent)[at], bytes);
+            prop_assert_eq!(of(CallMetric::BytesSent)[at], bytes);
             let ns: u64 = calls.iter().map(|call| overlap(call, from, to, &pauses)).sum();
-            prop_assert_eq!(of(Metric::MpiTime)[at], ns);
+            prop_assert_eq!(of(CallMetric::MpiTime)[at], ns);
         }
     }
 
@@ -158,5 +158,5 @@ fn bins_that_are_wider_than_columns_give_nothing() {
         columns: 4,
         block_ranks: 1,
     };
-    assert_eq!(over_time.columns(Metric::Calls, &axes, &clock), None);
+    assert_eq!(over_time.columns(CallMetric::Calls, &axes, &clock), None);
 }

@@ -6,7 +6,7 @@ use crate::over_time;
 use crate::time_point::{LATENCY_NS, Now, TimePoint};
 use invivo_analysis::grid;
 use invivo_proto::control::analyses::Analysis;
-use invivo_proto::control::grid::{Axes, Grid, GridQuery, Metric};
+use invivo_proto::control::grid::{Axes, CallMetric, Grid, GridQuery, Metric};
 use invivo_proto::control::results::RankState;
 use invivo_proto::ids::Rank;
 use invivo_tbon::job_time::JobClock;
@@ -25,16 +25,15 @@ pub fn answer(asked: &GridQuery, now: Now, clock: &JobClock, local: &LocalRanks)
         if one.life == Life::Absent {
             continue;
         }
-        match of_rank(
-            rank,
-            one,
-            asked.metric,
-            &axes,
-            (&edges, &recorded),
-            now,
-            local,
-        ) {
-            Some(columns) => grid::add_rank(&mut sum, rank, columns),
+        let columns = match asked.metric {
+            Metric::OfCalls(metric) => {
+                let at = (&edges[..], &recorded[..]);
+                of_rank(rank, one, metric, &axes, at, now, local)
+            }
+            metric => one.metrics.columns(metric, &axes),
+        };
+        match columns {
+            Some(columns) => grid::add_rank(&mut sum, rank, asked.metric.kind(), columns),
             None => sum.unresolved += 1,
         }
     }
@@ -45,7 +44,7 @@ pub fn answer(asked: &GridQuery, now: Now, clock: &JobClock, local: &LocalRanks)
 fn of_rank(
     rank: Rank,
     one: &LocalRank,
-    metric: Metric,
+    metric: CallMetric,
     axes: &Axes,
     (edges, recorded): (&[u64], &[(u64, u64)]),
     now: Now,
@@ -71,7 +70,7 @@ fn of_rank(
             // Between the two lie calls whose records are under way.
             until = until.min(begin);
             open = over_time::recorded(edges, recorded, begin, now.ticks, pauses);
-            if matches!(metric, Metric::MpiTime | Metric::Compute) {
+            if matches!(metric, CallMetric::MpiTime | CallMetric::Compute) {
                 for (value, ticks) in values.iter_mut().zip(&open) {
                     *value = value.saturating_add(clock.duration_ns(*ticks));
                 }
@@ -83,7 +82,7 @@ fn of_rank(
     let times = times.into_iter().zip(open);
     let times = times.map(|(ticks, open)| clock.duration_ns(ticks + open));
     let of_column = |(value, recorded_ns): (u64, u64)| match metric {
-        Metric::Compute => (recorded_ns.saturating_sub(value), recorded_ns),
+        CallMetric::Compute => (recorded_ns.saturating_sub(value), recorded_ns),
         _ => (value, recorded_ns),
     };
     Some(values.into_iter().zip(times).map(of_column).collect())

@@ -1,6 +1,7 @@
 //! The life of one rank of the place: absent, alive, ending (its last records are taken), finished.
 
 use crate::memory::Memory;
+use crate::metric_series::MetricSeries;
 use crate::notes::Trouble;
 use crate::process::Process;
 use crate::rank::{Eagerness, Feed, RankRecords};
@@ -42,6 +43,8 @@ pub struct Looked {
 /// A rank of this place.
 pub struct LocalRank {
     pub records: RankRecords,
+    /// What is measured of it beside its calls.
+    pub metrics: MetricSeries,
     pub life: Life,
     /// How it ended, otherwise than through `MPI_Finalize`.
     pub ended: Option<Ended>,
@@ -65,6 +68,7 @@ impl LocalRank {
     pub fn new(rank: Rank) -> LocalRank {
         LocalRank {
             records: RankRecords::new(rank),
+            metrics: MetricSeries::default(),
             life: Life::Absent,
             ended: None,
             fault: None,

@@ -124,6 +124,13 @@ impl LocalRanks {
         TimePoint::new(now, self.feed.analyses.clock(), job)
     }
 
+    /// Metrics count from this job time on.
+    pub fn reset_metrics(&mut self, at_ns: u64) {
+        for one in &mut self.ranks {
+            one.metrics.reset(at_ns);
+        }
+    }
+
     /// The node's clock was measured again.
     pub fn refine_clock(&mut self) {
         let mut clock = self.feed.analyses.clock().clone();

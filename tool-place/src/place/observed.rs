@@ -217,6 +217,9 @@ impl Observed {
 
     /// The answer to a question; nothing where only somebody at a running rank could tell.
     pub fn answer(&mut self, query: Query) -> Option<(Partial, Coverage)> {
+        if matches!(&query, Query::Grid(asked) if !asked.metric.is_of_calls()) {
+            return None;
+        }
         if matches!(
             query,
             Query::Hang { .. }
@@ -224,6 +227,7 @@ impl Observed {
                 | Query::Sites { .. }
                 | Query::Regions { .. }
                 | Query::Selection
+                | Query::Metrics
                 | Query::Profile { .. }
         ) {
             return None;

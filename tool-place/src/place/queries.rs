@@ -6,6 +6,7 @@ use super::commands::Commands;
 use super::grid;
 use super::hang_queries::HangQueries;
 use super::local_ranks::LocalRanks;
+use super::metric_queries::MetricQueries;
 use super::profile_queries::ProfileQueries;
 use super::saving::Saving;
 use super::stack_queries::StackQueries;
@@ -22,6 +23,7 @@ pub struct Queries {
     pub stacks: StackQueries,
     pub code: CodeQueries,
     pub profile: ProfileQueries,
+    pub metrics: MetricQueries,
     pub saving: Saving,
 }
 
@@ -57,6 +59,10 @@ impl Queries {
             }
             Query::Profile { chosen } => {
                 self.profile.begin(now, wave, chosen, local);
+                return None;
+            }
+            Query::Metrics => {
+                self.metrics.begin(now, wave, local);
                 return None;
             }
             Query::Save(query) => {
@@ -132,6 +138,7 @@ impl Queries {
         answers.extend(self.stacks.due(now, local));
         answers.extend(self.code.due(now, local));
         answers.extend(self.profile.due(now, local));
+        answers.extend(self.metrics.due(now, local));
         answers
     }
 }

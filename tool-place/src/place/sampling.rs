@@ -1,61 +1,20 @@
 //! Has the ranks sampled by their supervisors, and acknowledges when all of them are.
 
 use super::local_ranks::LocalRanks;
+use super::supervisor_orders::{NOBODY, SupervisorOrders};
 use crate::notes::Trouble;
 use crate::time_point::Now;
 use invivo_proto::control::local::ToSupervisor;
 use invivo_proto::control::profile::NoSamples;
-use invivo_proto::control::tree::{Acks, FAILURES_MAX, Up};
+use invivo_proto::control::tree::Up;
 use invivo_proto::ids::{CommandId, Rank};
-use std::collections::BTreeSet;
-
-/// How long a supervisor may take: it starts a process, which opens an event for each thread.
-const PATIENCE_NS: u64 = 1_500_000_000;
-/// The number of an order that nobody waits for: of ranks that come later.
-const NOBODY: u32 = 0;
 
 /// What of sampling is in force, and commands under way.
 #[derive(Default)]
 pub struct Sampling {
     /// Samples a second; 0 for none.
     frequency: u32,
-    last: u32,
-    ordered: Vec<Ordered>,
-}
-
-struct Ordered {
-    command: CommandId,
-    sampling: u32,
-    begun_ns: u64,
-    waiting: BTreeSet<Rank>,
-    acks: Acks,
-}
-
-impl Ordered {
-    fn answered(&mut self, now_ns: u64, rank: Rank, outcome: Result<(), NoSamples>) {
-        if !self.waiting.remove(&rank) {
-            return;
-        }
-        let took_ns = now_ns.saturating_sub(self.begun_ns);
-        if self
-            .acks
-            .slowest
-            .is_none_or(|(_, slowest)| took_ns > slowest)
-        {
-            self.acks.slowest = Some((rank, took_ns));
-        }
-        match outcome {
-            // There is nothing left to sample, which is no failure.
-            Ok(()) | Err(NoSamples::Ended) => self.acks.done += 1,
-            Err(why) => self.fail(rank, &reason(why)),
-        }
-    }
-
-    fn fail(&mut self, rank: Rank, why: &str) {
-        if self.acks.failures.len() < FAILURES_MAX {
-            self.acks.failures.push((rank, why.to_owned()));
-        }
-    }
+    pub orders: SupervisorOrders,
 }
 
 impl Sampling {
@@ -73,15 +32,7 @@ impl Sampling {
     /// A supervisor has come: its rank is sampled as the others are.
     pub fn attached(&self, rank: Rank, local: &mut LocalRanks) {
         if self.frequency > 0 {
-            let sampling = NOBODY;
-            let frequency = self.frequency;
-            local.tell(
-                rank,
-                &ToSupervisor::Sample {
-                    sampling,
-                    frequency,
-                },
-            );
+            local.tell(rank, &order(NOBODY, self.frequency));
         }
     }
 
@@ -94,38 +45,8 @@ impl Sampling {
         local: &mut LocalRanks,
     ) -> Vec<Up> {
         self.frequency = frequency;
-        self.last = self.last.wrapping_add(1).max(NOBODY + 1);
-        let sampling = self.last;
-        let mut ordered = Ordered {
-            command,
-            sampling,
-            begun_ns: now.ns,
-            waiting: BTreeSet::new(),
-            acks: Acks {
-                targets: local.len() as u32,
-                ..Acks::default()
-            },
-        };
-        for rank in local.numbers() {
-            let told = local.tell(
-                rank,
-                &ToSupervisor::Sample {
-                    sampling,
-                    frequency,
-                },
-            );
-            match told {
-                true => {
-                    ordered.waiting.insert(rank);
-                }
-                // One that has not come yet is told when it does, and one that has ended needs
-                // nothing.
-                false if !local.has_supervisor(rank) => ordered.acks.done += 1,
-                false => ordered.fail(rank, &reason(NoSamples::Silent)),
-            }
-        }
-        self.ordered.push(ordered);
-        self.due(now)
+        let make = |sampling| order(sampling, frequency);
+        self.orders.give(now, command, make, local)
     }
 
     /// A supervisor samples its rank as ordered, or says why not.
@@ -137,67 +58,35 @@ impl Sampling {
         outcome: Result<(), NoSamples>,
         local: &mut LocalRanks,
     ) -> Vec<Up> {
+        // There is nothing left to sample of one that has ended, which is no failure.
+        let outcome = match outcome {
+            Err(why) if why != NoSamples::Ended => Err(reason(why)),
+            _ => Ok(()),
+        };
         if sampling == NOBODY
-            && let Err(why) = outcome
-            && why != NoSamples::Ended
+            && let Err(why) = &outcome
         {
             local.feed.notes.add(Trouble::Sampling, || {
-                format!("rank {rank} is not sampled: {}", reason(why))
+                format!("rank {rank} is not sampled: {why}")
             });
         }
-        if let Some(ordered) = self.ordered.iter_mut().find(|one| one.sampling == sampling) {
-            ordered.answered(now.ns, rank, outcome);
-        }
-        self.due(now)
-    }
-
-    /// A rank has no supervisor any more: there is nothing to sample.
-    pub fn lost(&mut self, now: Now, rank: Rank) -> Vec<Up> {
-        for ordered in &mut self.ordered {
-            ordered.answered(now.ns, rank, Err(NoSamples::Ended));
-        }
-        self.due(now)
-    }
-
-    /// Answers what is done or has waited for long enough.
-    pub fn due(&mut self, now: Now) -> Vec<Up> {
-        for ordered in &mut self.ordered {
-            if now.ns.saturating_sub(ordered.begun_ns) >= PATIENCE_NS {
-                for rank in std::mem::take(&mut ordered.waiting) {
-                    ordered.fail(rank, &reason(NoSamples::Silent));
-                }
-            }
-        }
-        let done = self.ordered.extract_if(.., |one| one.waiting.is_empty());
-        done.map(|one| Up::Ack {
-            command: one.command,
-            acks: one.acks,
-        })
-        .collect()
+        self.orders.answered(now, rank, sampling, outcome)
     }
 
     /// The measurement is over: ranks are not sampled any longer.
     pub fn end(&mut self, local: &mut LocalRanks) {
         if std::mem::take(&mut self.frequency) > 0 {
-            let (sampling, frequency) = (NOBODY, 0);
             for rank in local.numbers() {
-                let order = ToSupervisor::Sample {
-                    sampling,
-                    frequency,
-                };
-                local.tell(rank, &order);
+                local.tell(rank, &order(NOBODY, 0));
             }
         }
     }
+}
 
-    /// What is under way will not be done, for this reason.
-    pub fn refuse(&mut self, refusal: &Acks) -> Vec<Up> {
-        let all = self.ordered.drain(..);
-        all.map(|one| Up::Ack {
-            command: one.command,
-            acks: refusal.clone(),
-        })
-        .collect()
+fn order(sampling: u32, frequency: u32) -> ToSupervisor {
+    ToSupervisor::Sample {
+        sampling,
+        frequency,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the place does with messages of its ranks' supervisors.
 
-use super::Place;
+use super::{Place, measuring};
 use crate::notes::Trouble;
 use crate::supervisors::Event;
 use crate::time_point::Now;
@@ -16,6 +16,7 @@ impl Place {
             Event::Attached { rank, pid, memory } => {
                 if self.local.attach(now, rank, pid, &memory) && !self.local.salvages {
                     self.sampling.attached(rank, &mut self.local);
+                    self.measuring.attached(rank, &mut self.local);
                     self.commands.selecting.attached(rank, &self.local);
                     let answers = self.commands.attached(now, rank, &mut self.local);
                     self.answer(now, answers);
@@ -26,9 +27,11 @@ impl Place {
                 // The kernel kills a rank whose supervisor dies, so that is how this one ends.
                 let how = Ended::Signal(Signal::KILL.as_raw());
                 self.local.supervisor_lost(now, rank, how);
-                let answers = self.sampling.lost(now, rank);
+                let mut answers = self.sampling.orders.lost(now, rank);
+                answers.extend(self.measuring.lost(now, rank, &mut self.local));
                 self.answer(now, answers);
                 self.queries.profile.lost(rank);
+                self.queries.metrics.lost(rank);
                 self.answer_due_queries(now);
             }
             Event::Refused(why) => self
@@ -93,6 +96,19 @@ impl Place {
                 self.queries
                     .profile
                     .profiled(rank, profile, seen, nodes, rest);
+                self.answer_due_queries(now);
+            }
+            FromSupervisor::Measuring { measuring, outcome } => {
+                let answers =
+                    self.measuring
+                        .answered(now, rank, measuring, outcome, &mut self.local);
+                self.answer(now, answers);
+            }
+            FromSupervisor::Measured(reading) => {
+                measuring::read(now, rank, &reading, self.tree.clock(), &mut self.local);
+            }
+            FromSupervisor::MetricsTried { without, .. } => {
+                self.queries.metrics.tried(rank, without);
                 self.answer_due_queries(now);
             }
             // The first message of a connection, already reported as `Event::Attached`.

@@ -404,6 +404,7 @@ fn packets_that_are_not_their_senders_are_refused_and_counted() {
 mod hang;
 mod held;
 mod kept;
+mod measuring;
 mod messages;
 mod recorded;
 mod rest;
@@ -440,7 +441,6 @@ fn a_place_that_falls_behind_says_what_to_ask_for() {
 
 /// A place that failed in itself holds nothing any more; its ranks run on, are told of when they
 /// die, and let the job end.
-/// A place that failed lets its ranks go on and end.
 #[test]
 fn a_failed_place_lets_its_ranks_go_on() {
     let mut scene = Scene::new();

@@ -4,7 +4,7 @@ use super::tokens::Scope;
 
 /// Methods that only read. Every method that is not named here needs [`Scope::Control`], so that a
 /// new method is closed until somebody opens it.
-const VIEW_METHODS: [&str; 20] = [
+const VIEW_METHODS: [&str; 21] = [
     "/invivo.v1.Invivo/Hello",
     "/invivo.v1.Invivo/Status",
     "/invivo.v1.Invivo/Watch",
@@ -19,6 +19,7 @@ const VIEW_METHODS: [&str; 20] = [
     "/invivo.v1.Invivo/Stacks",
     "/invivo.v1.Invivo/Profile",
     "/invivo.v1.Invivo/Selection",
+    "/invivo.v1.Invivo/Metrics",
     "/invivo.v1.Invivo/Analyses",
     "/invivo.v1.Invivo/Buffers",
     "/invivo.v1.Invivo/Records",
@@ -91,6 +92,7 @@ mod tests {
             "SetAnalyses",
             "SetSampling",
             "SetSelection",
+            "SetMetrics",
             "Save",
             // It needs no token at all.
             "Redeem",

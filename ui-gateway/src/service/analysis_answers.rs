@@ -172,6 +172,38 @@ impl Service {
         Ok(Response::new(convert::selection::reply(status, coverage)))
     }
 
+    /// What ranks wait for that have done nothing new for so long; 0 asks for the usual time.
+    pub(super) async fn answer_hang(
+        &self,
+        older_ns: u64,
+        token: TokenId,
+    ) -> Result<Response<v1::HangReply>, Status> {
+        let older_ns = match older_ns {
+            0 => limits::HANG_OLDER_NS_DEFAULT,
+            ns => ns,
+        };
+        let reply = self.query(token, Query::Hang { older_ns }).await?;
+        let Answer::Hang(found, coverage) = &reply.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
+        let coverage = convert::coverage(coverage, &reply.missing);
+        let reply = convert::hang::reply(&found.0, &found.1, coverage);
+        Ok(Response::new(reply))
+    }
+
+    /// What is measured.
+    pub(super) async fn answer_metrics(
+        &self,
+        token: TokenId,
+    ) -> Result<Response<v1::MetricsReply>, Status> {
+        let reply = self.query(token, Query::Metrics).await?;
+        let Answer::Metrics(status, coverage) = &reply.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
+        let coverage = convert::coverage(coverage, &reply.missing);
+        Ok(Response::new(convert::metrics::reply(status, coverage)))
+    }
+
     /// The communication matrix; 0 asks for the default size.
     pub(super) async fn answer_matrix(
         &self,
@@ -227,15 +259,21 @@ impl Service {
         };
         let query = convert::grid::query(asked, status, (columns_max, rows_max))
             .map_err(Status::invalid_argument)?;
-        let (reply, analysis) = self
-            .query_analysis(token, Query::Grid(query), Analysis::Grid)
-            .await?;
+        let (reply, analysis) = match query.metric.is_of_calls() {
+            true => {
+                let (reply, analysis) = self
+                    .query_analysis(token, Query::Grid(query), Analysis::Grid)
+                    .await?;
+                (reply, Some(analysis))
+            }
+            false => (self.query(token, Query::Grid(query)).await?, None),
+        };
         let Answer::Grid(grid, coverage) = &reply.answer else {
             return Err(LinkError::Mismatched.into());
         };
         let message = v1::GridReply {
             coverage: Some(convert::coverage(coverage, &reply.missing)),
-            analysis: Some(analysis),
+            analysis,
             ..convert::grid::reply(grid, query.metric, status, coverage.ranks)
         };
         Ok(large(message, share))

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test program uses a part")]
 
 mod kept;
+mod metrics;
 mod profiles;
 mod regions;
 mod saves;
@@ -156,6 +157,9 @@ pub fn known(ask: &Ask) -> Reply {
         }
         Ask::Query(Query::Matrix { side_max }) => Answer::Matrix(matrix(*side_max), coverage()),
         Ask::Query(Query::Analyses) => Answer::Analyses(Box::new(analyses()), coverage()),
+        Ask::Query(Query::Grid(query)) if !query.metric.is_of_calls() => {
+            Answer::Grid(Box::new(metrics::grid(query)), coverage())
+        }
         Ask::Query(Query::Grid(_)) => Answer::Grid(Box::default(), coverage()),
         Ask::Query(Query::Messages) => Answer::Messages(messages(), coverage()),
         Ask::Query(Query::Buffers) => Answer::Buffers(buffers(), coverage()),
@@ -169,6 +173,7 @@ pub fn known(ask: &Ask) -> Reply {
         Ask::Query(Query::Sites { .. }) => Answer::Sites(Box::new(sites::sites()), coverage()),
         Ask::Query(Query::Regions { .. }) => Answer::Regions(Box::new(regions()), coverage()),
         Ask::Query(Query::Selection) => Answer::Selection(Box::new(selection()), coverage()),
+        Ask::Query(Query::Metrics) => Answer::Metrics(Box::new(metrics::metrics()), coverage()),
         Ask::Query(Query::Save(query)) => {
             Answer::Saved(Box::new(saves::saved(query.ask)), coverage())
         }

@@ -1,6 +1,7 @@
 //! Known samples.
 
-use invivo_proto::control::profile::{NoSamples, Node, Profile, Sampled, Unsampled};
+use invivo_proto::control::named_ranks::NamedRanks;
+use invivo_proto::control::profile::{NoSamples, Node, Profile, Sampled};
 use invivo_proto::control::stacks::Frame;
 use invivo_proto::ids::Rank;
 
@@ -17,7 +18,7 @@ pub fn profile() -> Profile {
         most: (Rank(2), ns / 2),
         lines: [("app.c:7".to_owned(), 40), ("app.c:9".to_owned(), 60)].into(),
     };
-    let forbidden = Unsampled {
+    let forbidden = NamedRanks {
         ranks: 1,
         named: vec![Rank(3)],
     };

@@ -25,10 +25,11 @@ const RANKS: u32 = 2;
 /// Until all visits have come.
 const ASK_MAX: Duration = Duration::from_secs(60);
 /// Kinds of probes, as xtask/bench/probes.c names them.
-const KINDS: [(&str, &str); 3] = [
+const KINDS: [(&str, &str); 4] = [
     ("function", "an instrumented function, entered and left"),
     ("marked", "a marked region, begun and ended"),
     ("iprobe", "MPI_Iprobe"),
+    ("count", "a counter of the program, added to"),
 ];
 
 /// What the program runs under.
@@ -39,14 +40,16 @@ enum Tool {
     Off,
     NotSelected,
     Recorded,
+    Measured,
 }
 
-const TOOLS: [Tool; 5] = [
+const TOOLS: [Tool; 6] = [
     Tool::Bare,
     Tool::Stamps,
     Tool::Off,
     Tool::NotSelected,
     Tool::Recorded,
+    Tool::Measured,
 ];
 
 impl Tool {
@@ -57,6 +60,7 @@ impl Tool {
             Tool::Off => "recording off",
             Tool::NotSelected => "not selected",
             Tool::Recorded => "recorded",
+            Tool::Measured => "and measured",
         }
     }
 
@@ -67,6 +71,7 @@ impl Tool {
             Tool::Off => Some(&["--recording", "off"]),
             Tool::NotSelected => Some(&["--selection", "exclude *; exclude MPI_*"]),
             Tool::Recorded => Some(&[]),
+            Tool::Measured => Some(&["--metrics", "usual"]),
         }
     }
 }
@@ -90,7 +95,8 @@ pub fn run(effort: &Effort) -> Result<()> {
         in the run of the same turn with empty hooks: medians over turns of the medians of a run's \
         loops. Two ranks, of which one works. two stamps: a preloaded library that keeps a time \
         stamp at each; not selected: --selection 'exclude *; exclude MPI_*'; recorded: the usual \
-        configuration, all visits and calls counted by the job.";
+        configuration, all visits and calls counted by the job; and measured: with --metrics usual as \
+        well, all counts read.";
     write_table("probe", about, effort, &beside, &rows)
 }
 
@@ -164,7 +170,8 @@ fn one(
     let report = folder().join("probe-report.json");
     let mut run = behind_run_with(options, &launch, &report);
     let job = run.stdout(Stdio::piped()).spawn().context("the job")?;
-    let checked = (tool == Tool::Recorded).then(all_is_there).transpose();
+    let is_checked = matches!(tool, Tool::Recorded | Tool::Measured);
+    let checked = is_checked.then(|| all_is_there(tool)).transpose();
     std::fs::write(&asked, "")?;
     let output = job.wait_with_output()?;
     checked?;
@@ -180,12 +187,12 @@ fn one(
     said(&String::from_utf8(output.stdout)?)
 }
 
-/// Waits until the job has all visits and calls.
-fn all_is_there() -> Result<()> {
+/// Waits until the job has all visits and calls, and counts where they are measured.
+fn all_is_there(tool: Tool) -> Result<()> {
     let expected = BATCHES.parse::<u64>()? * 20_000;
     let until = Instant::now() + ASK_MAX;
     loop {
-        let (regions, functions) = (ask("regions"), ask("functions"));
+        let (regions, functions) = (ask(&["regions"]), ask(&["functions"]));
         let of = |answer: &Option<Value>, field: &str, name: &str, value: &str| {
             let rows = answer.as_ref().and_then(|answer| answer["rows"].as_array());
             let mut rows = rows.into_iter().flatten();
@@ -197,21 +204,32 @@ fn all_is_there() -> Result<()> {
             of(&regions, "visits", "/name", "probed mark"),
             of(&functions, "calls", "/function", "MPI_Iprobe"),
         ];
-        if there.iter().all(|there| *there == expected) {
+        let counted = match tool {
+            Tool::Measured => counted().unwrap_or(0),
+            _ => expected,
+        };
+        if there.iter().all(|there| *there == expected) && counted == expected {
             return Ok(());
         }
         ensure!(
             Instant::now() < until,
-            "the job has {there:?} of {expected} each"
+            "the job has {there:?} and {counted} of {expected} each"
         );
         std::thread::sleep(Duration::from_millis(100));
     }
 }
 
+/// What the program has counted, as far as it has been read.
+fn counted() -> Option<u64> {
+    let words = ["heatmap", "--metric", "counter:probed", "--rows", "1"];
+    let answer = ask(&words)?;
+    answer.pointer("/rows/0/total/sum").and_then(Value::as_u64)
+}
+
 /// A client's answer, where there is one.
-fn ask(what: &str) -> Option<Value> {
+fn ask(words: &[&str]) -> Option<Value> {
     let mut client = Command::new(invivo());
-    let output = client.args([what, "--json"]).output().ok()?;
+    let output = client.args(words).arg("--json").output().ok()?;
     serde_json::from_slice(&output.stdout).ok()
 }
 

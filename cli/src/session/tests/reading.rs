@@ -317,6 +317,32 @@ fn steps_that_cannot_follow_each_other_are_refused() {
 }
 
 #[test]
+fn metrics_are_given_as_at_the_start_of_a_job() {
+    let does = |value: &str| {
+        let script = script(&format!("[[step]]\nmetrics = {value}\n"))?;
+        Ok(script.steps[0].action.to_string())
+    };
+    let told = |text: &str| -> Result<String, FileError> { Ok(text.to_owned()) };
+    assert_eq!(
+        does("\"page-faults,cpu-time@50ms\""),
+        told("measure cpu-time,page-faults every 50ms")
+    );
+    assert_eq!(
+        does("[\"cycles\", \"branches@1s\"]"),
+        told("measure cycles,branches every 1s")
+    );
+    assert_eq!(does("\"off\""), told("measure no metrics"));
+    for (value, why) in [
+        ("\"faults\"", "metrics: \"faults\" is no metric that can be"),
+        ("\"usual@1ms\"", "every 10 ms at most"),
+        ("{ on = \"usual\" }", "metrics is a table here"),
+    ] {
+        let refused = does(value).expect_err(why).to_string();
+        assert!(refused.contains(why), "{refused}");
+    }
+}
+
+#[test]
 fn what_is_waited_for_says_what_to_ask() {
     let kind = |wait: &str| match script(&format!("[[step]]\nwait = {wait}\n"))
         .expect(wait)

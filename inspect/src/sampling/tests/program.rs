@@ -1,8 +1,7 @@
 //! A program that spends its time as it is told.
 
+use crate::test_program::TestProgram;
 use rustix::process::Pid;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child as Process, ChildStdin, ChildStdout, Command, Stdio};
 
 /// Waits for a line, computes or sleeps as it is told, says how long it was on a processor, and
 /// waits again. No call is the last thing that a function does, so that each has a frame.
@@ -111,83 +110,29 @@ __attribute__((noinline)) void plugin_work(double time)
 }
 "#;
 
-pub struct Program {
-    process: Process,
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
-    _directory: tempfile::TempDir,
-}
+pub struct Program(TestProgram);
 
 impl Program {
     /// Compiles and starts it.
     pub fn new() -> Program {
-        let directory = tempfile::tempdir().expect("directory");
-        let at = |name: &str| directory.path().join(name);
-        std::fs::write(at("spinner.c"), PROGRAM).expect("a source");
-        std::fs::write(at("plugin.c"), PLUGIN).expect("a source");
-        let compile = |arguments: &[&str]| {
-            let mut compiler = Command::new("cc");
-            compiler.current_dir(directory.path()).args(["-O1", "-g"]);
-            assert!(
-                compiler
-                    .args(arguments)
-                    .status()
-                    .expect("a C compiler")
-                    .success()
-            );
-        };
-        compile(&["-pthread", "-o", "spinner", "spinner.c", "-ldl"]);
-        compile(&["-shared", "-fPIC", "-o", "plugin.so", "plugin.c"]);
-        let mut process = Command::new(at("spinner"))
-            .arg(at("plugin.so"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the program");
-        let mut output = BufReader::new(process.stdout.take().expect("a pipe"));
-        output.read_line(&mut String::new()).expect("a word");
-        Program {
-            input: process.stdin.take(),
-            process,
-            output,
-            _directory: directory,
-        }
+        Program(TestProgram::start(&[
+            ("spinner.c", PROGRAM, &["-pthread", "-ldl"]),
+            ("plugin.c", PLUGIN, &["-shared", "-fPIC"]),
+        ]))
     }
 
     /// Its number.
     pub fn pid(&self) -> Pid {
-        Pid::from_child(&self.process)
+        self.0.pid()
     }
 
-    fn begin(&mut self, what: &str) {
-        let input = self.input.as_mut().expect("it runs");
-        writeln!(input, "{what}").expect("it reads");
-    }
-
-    /// The time that it took on a processor, in ns.
-    fn end(&mut self) -> u64 {
-        let mut line = String::new();
-        self.output.read_line(&mut line).expect("a line");
-        line.trim().parse().expect("a number")
-    }
-
-    /// Lets it do that, and waits.
+    /// Lets it do that, and waits: the time that it took on a processor, in ns.
     pub fn run(&mut self, what: &str) -> u64 {
-        self.begin(what);
-        self.end()
+        self.0.run(what).trim().parse().expect("a number")
     }
 
     /// Lets it end, and waits for that.
     pub fn leave(&mut self) {
-        self.input = None;
-        let _ = self.output.read_to_end(&mut Vec::new());
-        self.process.wait().expect("it ends");
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        self.0.leave();
     }
 }

@@ -34,6 +34,7 @@ impl Supervisor<'_> {
         self.place = None;
         self.place_gone = Some(Instant::now());
         self.end_sampling();
+        self.end_measuring();
         if let Some(shim) = &self.shim {
             // One that is gone needs not know.
             let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;

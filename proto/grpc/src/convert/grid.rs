@@ -1,7 +1,8 @@
 //! Converts questions and answers with the axis of time.
 
 use crate::v1;
-use invivo_proto::control::grid::{Grid, GridCell, GridQuery, GridRow, Metric};
+use invivo_proto::control::grid::{CallMetric, Grid, GridCell, GridQuery, GridRow, Metric};
+use invivo_proto::control::metrics::{Kind, UnknownMetric};
 use invivo_proto::control::results::JobStatus;
 use std::ops::Range;
 
@@ -14,14 +15,12 @@ pub fn query(
     status: &JobStatus,
     (columns_max, rows_max): (u32, u32),
 ) -> Result<GridQuery, String> {
-    let name = match asked.metric.as_str() {
-        "" => Metric::default().name(),
-        name => name,
+    let metric = match asked.metric.as_str() {
+        "" => Metric::default(),
+        name => name
+            .parse()
+            .map_err(|why: UnknownMetric| format!("metric: {name:?}: {why}"))?,
     };
-    let metric = Metric::named(name).ok_or_else(|| {
-        let names = Metric::ALL.map(Metric::name).join(", ");
-        format!("metric: {name:?} is none of {names}")
-    })?;
     let asked_ns = (asked.from_ns, asked.to_ns, asked.last_ns);
     let interval = interval(asked_ns, status)?;
     Ok(GridQuery {
@@ -74,7 +73,7 @@ pub fn reply(grid: &Grid, metric: Metric, status: &JobStatus, ranks: u32) -> v1:
         cells: of.cells.iter().map(cell).collect(),
         total: Some(cell(&of.total)),
     };
-    let is_computing = metric == Metric::Compute;
+    let is_computing = metric == Metric::OfCalls(CallMetric::Compute);
     let of_column = |column: u32| {
         let cells = grid.rows.values();
         let cells = cells.filter_map(|row| row.cells.get(column as usize));
@@ -84,7 +83,7 @@ pub fn reply(grid: &Grid, metric: Metric, status: &JobStatus, ranks: u32) -> v1:
     let columns = if is_computing { 0..axes.columns } else { 0..0 };
     let total = || efficiency(grid.rows.values().map(|row| &row.total));
     v1::GridReply {
-        metric: metric.name().to_owned(),
+        metric: metric.to_string(),
         unit: metric.unit().to_owned(),
         ranks,
         block_ranks: axes.block_ranks,
@@ -100,6 +99,7 @@ pub fn reply(grid: &Grid, metric: Metric, status: &JobStatus, ranks: u32) -> v1:
         efficiencies: columns.filter_map(of_column).collect(),
         coverage: None,
         analysis: None,
+        absolute: metric.kind() == Kind::Absolute,
     }
 }
 
@@ -189,7 +189,10 @@ mod tests {
             ..v1::GridRequest::default()
         };
         let refused = query(&asked, &status(), (64, 32)).expect_err("no metric");
-        assert!(refused.contains("mpi, compute, calls, bytes"), "{refused}");
+        assert!(
+            refused.contains("mpi, compute, calls, bytes, cpu-time, "),
+            "{refused}"
+        );
     }
 
     #[test]
@@ -211,7 +214,7 @@ mod tests {
             .into(),
             unresolved: 0,
         };
-        let reply = reply(&grid, Metric::Calls, &status(), 4);
+        let reply = reply(&grid, Metric::OfCalls(CallMetric::Calls), &status(), 4);
         assert_eq!(reply.from_ns, (65i64 << 30) - 70_000_000_000);
         let [empty, one] = &reply.rows[0].cells[..] else {
             panic!("two columns")
@@ -241,7 +244,7 @@ mod tests {
             rows: [(0, row)].into(),
             unresolved: 0,
         };
-        let reply = reply(&grid, Metric::Compute, &status(), 4);
+        let reply = reply(&grid, Metric::OfCalls(CallMetric::Compute), &status(), 4);
         let of = reply.efficiency.expect("recorded");
         let near = |told: f64, expected: f64| (told - expected).abs() < 1e-9;
         assert!(near(of.parallel_efficiency, 4.0 / 7.0), "{of:?}");

@@ -2,7 +2,8 @@
 
 use super::stacks::{frame, which};
 use crate::v1;
-use invivo_proto::control::profile::{NoSamples, Node, Profile, Unsampled};
+use invivo_proto::control::named_ranks::NamedRanks;
+use invivo_proto::control::profile::{NoSamples, Node, Profile};
 
 pub fn reply(profile: &Profile, coverage: v1::Coverage) -> v1::ProfileReply {
     let seen = &profile.seen;
@@ -50,7 +51,7 @@ fn node(of: &Node) -> v1::ProfileNode {
     }
 }
 
-fn without(why: NoSamples, of: &Unsampled) -> v1::ProfileWithout {
+fn without(why: NoSamples, of: &NamedRanks) -> v1::ProfileWithout {
     let (reason, paranoid) = match why {
         NoSamples::Off => ("off", 0),
         NoSamples::Starting => ("starting", 0),

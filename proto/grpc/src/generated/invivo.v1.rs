@@ -18,7 +18,8 @@ pub struct HelloReply {
     /// What this gateway can do, in lower-case words: "status", "watch", "functions", "call-sites",
     /// "regions", "matrix", "messages", "wait-states", "grid", "hang", "stacks", "profile", "pause",
     /// "resume", "hold", "reset", "record", "record-window", "shutdown", "strategy", "analyses",
-    /// "sampling", "selection", "buffers", "records", "timeline", "save", "audit", "invite", "revoke".
+    /// "sampling", "selection", "metrics", "buffers", "records", "timeline", "save", "audit", "invite",
+    /// "revoke".
     #[prost(string, repeated, tag = "2")]
     pub capabilities: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// The scope of the caller's token: "view" or "control".
@@ -743,7 +744,8 @@ pub struct Traffic {
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GridRequest {
     /// What cells are about: "mpi" (time in MPI calls), "compute" (recorded time outside of them),
-    /// "calls" (calls that ended) or "bytes" (that calls sent); empty is "mpi".
+    /// "calls" (calls that ended) or "bytes" (that calls sent); or a metric that is or was measured, by
+    /// its name in MetricsReply; empty is "mpi".
     #[prost(string, tag = "1")]
     pub metric: ::prost::alloc::string::String,
     /// Begin of the interval, in ns.
@@ -774,7 +776,7 @@ pub struct GridReply {
     /// What cells are about, as in the request.
     #[prost(string, tag = "2")]
     pub metric: ::prost::alloc::string::String,
-    /// The unit of values: "ns", "calls" or "bytes".
+    /// The unit of values, such as "ns", "calls" or "bytes"; empty where only the program knows it.
     #[prost(string, tag = "3")]
     pub unit: ::prost::alloc::string::String,
     /// Ranks of the job.
@@ -814,9 +816,13 @@ pub struct GridReply {
     /// Of computing: the efficiencies in each column, of all ranks; absent where nothing was recorded.
     #[prost(message, repeated, tag = "15")]
     pub efficiencies: ::prost::alloc::vec::Vec<ColumnEfficiency>,
-    /// Whether this is kept, and when it was not.
+    /// Whether this is kept, and when it was not; absent for a metric that is measured.
     #[prost(message, optional, tag = "16")]
     pub analysis: ::core::option::Option<AnalysisStatus>,
+    /// Values are what the metric was at the time, as memory is: a cell has the mean over its time of
+    /// each rank, summed over ranks. Otherwise it has what was added in its time.
+    #[prost(bool, tag = "17")]
+    pub absolute: bool,
 }
 /// Efficiencies as the POP project defines them, where computing is recorded time outside of MPI.
 #[derive(serde::Deserialize)]
@@ -1330,6 +1336,107 @@ pub struct SelectionRuleStatus {
     /// Regions for which it decides.
     #[prost(uint64, tag = "2")]
     pub regions: u64,
+}
+/// Chooses what is measured.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SetMetricsRequest {
+    /// As in PauseRequest.
+    #[prost(uint64, tag = "1")]
+    pub command_id: u64,
+    /// Names of metrics, as in MetricsReply, "usual" for a usual choice, or "program" for what the
+    /// program keeps. They take the place of those before; none: nothing is measured any longer. What
+    /// was measured so far stays.
+    #[prost(string, repeated, tag = "2")]
+    pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Time from one reading to the next, in ns, from 10 ms to 60 s; 0 is 100 ms.
+    #[prost(uint64, tag = "3")]
+    pub interval_ns: u64,
+}
+/// Requests what is measured.
+#[derive(serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MetricsRequest {}
+/// What is measured, and what could be.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct MetricsReply {
+    /// How complete the answer is.
+    #[prost(message, optional, tag = "1")]
+    pub coverage: ::core::option::Option<Coverage>,
+    /// Ranks that the answer is about.
+    #[prost(uint32, tag = "2")]
+    pub ranks: u32,
+    /// Of these, ranks of which something is measured now.
+    #[prost(uint32, tag = "3")]
+    pub ranks_measured: u32,
+    /// Time between readings, the shortest of any rank, in ns; 0 where nothing is measured.
+    #[prost(uint64, tag = "4")]
+    pub interval_min_ns: u64,
+    /// The longest of any rank.
+    #[prost(uint64, tag = "5")]
+    pub interval_max_ns: u64,
+    /// Readings so far, summed over ranks.
+    #[prost(uint64, tag = "6")]
+    pub readings: u64,
+    /// Time on a processor that they took, in ns, summed over ranks.
+    #[prost(uint64, tag = "7")]
+    pub cost_ns: u64,
+    /// Metrics: all of the system's, and what programs keep, at most 64.
+    #[prost(message, repeated, tag = "8")]
+    pub metrics: ::prost::alloc::vec::Vec<MetricStatus>,
+    /// Counters or values of the program are left out, or found no room in their rank.
+    #[prost(bool, tag = "9")]
+    pub more: bool,
+    /// Of the ranks of which something is measured, those of which what their program keeps is.
+    #[prost(uint32, tag = "10")]
+    pub ranks_program: u32,
+}
+/// A metric among the ranks.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct MetricStatus {
+    /// As in GridRequest: "page-faults", or "counter:NAME" and "value:NAME" for what a program adds up
+    /// and sets.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// The unit of its values; empty where only the program knows it.
+    #[prost(string, tag = "2")]
+    pub unit: ::prost::alloc::string::String,
+    /// It is what it is at each time, as memory is; otherwise it is added up, as faults are.
+    #[prost(bool, tag = "3")]
+    pub absolute: bool,
+    /// What it tells; empty for a program's.
+    #[prost(string, tag = "4")]
+    pub tells: ::prost::alloc::string::String,
+    /// Ranks of which it is measured now.
+    #[prost(uint32, tag = "5")]
+    pub ranks_now: u32,
+    /// Ranks of which there are values.
+    #[prost(uint32, tag = "6")]
+    pub ranks_kept: u32,
+    /// Why it cannot be measured of others.
+    #[prost(message, repeated, tag = "7")]
+    pub without: ::prost::alloc::vec::Vec<MetricWithout>,
+}
+/// Ranks of which a metric cannot be measured.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MetricWithout {
+    /// "unsupported" (the machine or its kernel does not count it), "forbidden" (by the kernel),
+    /// "unreadable" (what /proc has of the process), "no room" (memory or descriptors), "starting" (not
+    /// in MPI_Init yet), "ended", "silent" (its supervisor did not answer in time).
+    #[prost(string, tag = "1")]
+    pub reason: ::prost::alloc::string::String,
+    /// Number of ranks.
+    #[prost(uint32, tag = "2")]
+    pub ranks: u32,
+    /// The ranks, in the syntax of StacksNode.which: the lowest of them.
+    #[prost(string, tag = "3")]
+    pub which: ::prost::alloc::string::String,
+    /// Of "forbidden": the value of kernel.perf_event_paranoid.
+    #[prost(int32, tag = "4")]
+    pub paranoid: i32,
 }
 /// Requests the state of the buffers.
 #[derive(serde::Serialize)]
@@ -3406,6 +3513,48 @@ pub mod invivo_client {
                 .insert(GrpcMethod::new("invivo.v1.Invivo", "Selection"));
             self.inner.unary(req, path, codec).await
         }
+        /// Chooses what is measured of each rank beside its calls, at even intervals. Needs the scope
+        /// control.
+        pub async fn set_metrics(
+            &mut self,
+            request: impl tonic::IntoRequest<super::SetMetricsRequest>,
+        ) -> std::result::Result<tonic::Response<super::CommandReply>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/invivo.v1.Invivo/SetMetrics",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("invivo.v1.Invivo", "SetMetrics"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Which metrics are measured, and which could be. Values are answers of Grid.
+        pub async fn metrics(
+            &mut self,
+            request: impl tonic::IntoRequest<super::MetricsRequest>,
+        ) -> std::result::Result<tonic::Response<super::MetricsReply>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/invivo.v1.Invivo/Metrics");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("invivo.v1.Invivo", "Metrics"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Which analyses are on, and when they were off.
         pub async fn analyses(
             &mut self,
@@ -3775,6 +3924,17 @@ pub mod invivo_server {
             &self,
             request: tonic::Request<super::SelectionRequest>,
         ) -> std::result::Result<tonic::Response<super::SelectionReply>, tonic::Status>;
+        /// Chooses what is measured of each rank beside its calls, at even intervals. Needs the scope
+        /// control.
+        async fn set_metrics(
+            &self,
+            request: tonic::Request<super::SetMetricsRequest>,
+        ) -> std::result::Result<tonic::Response<super::CommandReply>, tonic::Status>;
+        /// Which metrics are measured, and which could be. Values are answers of Grid.
+        async fn metrics(
+            &self,
+            request: tonic::Request<super::MetricsRequest>,
+        ) -> std::result::Result<tonic::Response<super::MetricsReply>, tonic::Status>;
         /// Which analyses are on, and when they were off.
         async fn analyses(
             &self,
@@ -5001,6 +5161,92 @@ pub mod invivo_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = SelectionSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/invivo.v1.Invivo/SetMetrics" => {
+                    #[allow(non_camel_case_types)]
+                    struct SetMetricsSvc<T: Invivo>(pub Arc<T>);
+                    impl<T: Invivo> tonic::server::UnaryService<super::SetMetricsRequest>
+                    for SetMetricsSvc<T> {
+                        type Response = super::CommandReply;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::SetMetricsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Invivo>::set_metrics(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = SetMetricsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/invivo.v1.Invivo/Metrics" => {
+                    #[allow(non_camel_case_types)]
+                    struct MetricsSvc<T: Invivo>(pub Arc<T>);
+                    impl<T: Invivo> tonic::server::UnaryService<super::MetricsRequest>
+                    for MetricsSvc<T> {
+                        type Response = super::MetricsReply;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::MetricsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Invivo>::metrics(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = MetricsSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -27,7 +27,8 @@ impl<'a> Checker<'a> {
             | Order::Resume
             | Order::Shutdown
             | Order::Strategy { .. }
-            | Order::Sampling { .. } => 0,
+            | Order::Sampling { .. }
+            | Order::Metrics(_) => 0,
         };
         at + due + self.height() * COMMAND_NS_PER_LAYER
     }

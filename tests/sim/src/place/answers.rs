@@ -7,6 +7,7 @@ use crate::rank::{Phase, SimRank};
 use invivo_analysis::{grid, status};
 use invivo_proto::control::analyses::AnalysesStatus;
 use invivo_proto::control::grid::{Axes, Grid, GridQuery};
+use invivo_proto::control::metric::Kind;
 use invivo_proto::control::results::{
     Coverage, JobStatus, Ledger, Messages, RankState, RankStatus, Traffic,
 };
@@ -44,6 +45,7 @@ impl SimPlace {
             Query::Sites { .. } => Partial::Sites(Default::default()),
             Query::Regions { .. } => Partial::Regions(Default::default()),
             Query::Selection => Partial::Selection(Default::default()),
+            Query::Metrics => Partial::Metrics(Default::default()),
             Query::Save(_) => Partial::Saved(Default::default()),
             // Meeting at homes has tests of its own.
             Query::WaitStates { .. } => Partial::WaitStates(Default::default()),
@@ -82,7 +84,8 @@ impl SimPlace {
         let axes = Axes::of(asked, self.job_ranks);
         let mut grid = grid::empty(axes);
         for rank in &self.ranks {
-            grid::add_rank(&mut grid, rank.rank, [(rank.entered, axes.width_ns)]);
+            let columns = [(rank.entered, axes.width_ns)];
+            grid::add_rank(&mut grid, rank.rank, Kind::Accumulated, columns);
         }
         grid
     }

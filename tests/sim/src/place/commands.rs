@@ -36,7 +36,10 @@ impl SimPlace {
             }
             Verb::Hold { lease_ns } => self.hold(now, id, lease_ns),
             // There are no buffers and no regions here: it is done as soon as it is heard.
-            Verb::Strategy { .. } | Verb::Sampling { .. } | Verb::Select { .. } => {
+            Verb::Strategy { .. }
+            | Verb::Sampling { .. }
+            | Verb::Select { .. }
+            | Verb::Metrics(_) => {
                 vec![self.acted(id)]
             }
             Verb::Analyses { .. } if self.steering.shut_down => {

@@ -91,6 +91,7 @@ impl Leaf {
             Query::Sites { .. } => Partial::Sites(Default::default()),
             Query::Regions { .. } => Partial::Regions(Default::default()),
             Query::Selection => Partial::Selection(Default::default()),
+            Query::Metrics => Partial::Metrics(Default::default()),
             Query::Save(_) => Partial::Saved(Default::default()),
             Query::WaitStates { .. } => Partial::WaitStates(Default::default()),
         };

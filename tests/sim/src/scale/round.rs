@@ -65,6 +65,7 @@ pub fn entries(partial: &Partial) -> u64 {
         Partial::Sites(table) => table.rows.len(),
         Partial::Regions(table) => table.rows.len(),
         Partial::Selection(status) => status.rules.len(),
+        Partial::Metrics(status) => status.metrics.len(),
         Partial::Saved(saved) => saved.page.iter().map(|page| page.pieces.len()).sum(),
         Partial::WaitStates(waits) => waits.kinds.len() + waits.ranks.len(),
     };

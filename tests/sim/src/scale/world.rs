@@ -8,6 +8,7 @@ use super::permutation::Permutation;
 use crate::case::stream;
 use invivo_analysis::grid;
 use invivo_proto::control::grid::{Axes, Grid, GridQuery};
+use invivo_proto::control::metric::Kind;
 use invivo_proto::ids::{CommLocal, Rank, RegionId};
 use invivo_proto::mpi::peer;
 use invivo_proto::record::{Call, Facts, RecordKind};
@@ -94,7 +95,7 @@ impl World {
                 (1 << 33) + self.waiting.at(u64::from(other))
             };
             let columns = (0..axes.columns).map(|column| (value(column), axes.width_ns));
-            grid::add_rank(&mut grid, rank, columns);
+            grid::add_rank(&mut grid, rank, Kind::Accumulated, columns);
         }
         grid
     }

@@ -191,6 +191,7 @@ impl Tree {
             Partial::Sites(table) => Answer::Sites(table, coverage),
             Partial::Regions(table) => Answer::Regions(table, coverage),
             Partial::Selection(status) => Answer::Selection(status, coverage),
+            Partial::Metrics(status) => Answer::Metrics(status, coverage),
             Partial::Saved(saved) => Answer::Saved(saved, coverage),
             Partial::WaitStates(waits) => Answer::WaitStates(waits, coverage),
         };

@@ -7,7 +7,13 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// Tools, as the bench names them, in the order of the columns.
-const TOOLS: [&str; 4] = ["two stamps", "recording off", "not selected", "recorded"];
+const TOOLS: [&str; 5] = [
+    "two stamps",
+    "recording off",
+    "not selected",
+    "recorded",
+    "and measured",
+];
 
 pub fn probe(runs: &Runs) -> Result<String> {
     let run = newest(runs)?;

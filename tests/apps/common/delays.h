@@ -1,0 +1,87 @@
+/* What keeps a rank from computing outside of MPI: another process on its processor, its disk. */
+#ifndef DELAYS_H
+#define DELAYS_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static pid_t neighbour;
+static cpu_set_t own_processors;
+
+static double ms_of(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return now.tv_sec * 1e3 + now.tv_nsec * 1e-6;
+}
+
+/* Computes for so long on a processor, however long it has to wait for one. */
+static void compute(double ms)
+{
+    const double end = ms_of(CLOCK_THREAD_CPUTIME_ID) + ms;
+    while (ms_of(CLOCK_THREAD_CPUTIME_ID) < end)
+        ;
+}
+
+/* From now on this process shares one processor with another one, which never sleeps. */
+static void begin_neighbour(void)
+{
+    const int processor = sched_getcpu();
+    const pid_t parent = getpid();
+    cpu_set_t one;
+    if (neighbour)
+        return;
+    CPU_ZERO(&one);
+    CPU_SET(processor, &one);
+    if (processor < 0 || sched_getaffinity(0, sizeof own_processors, &own_processors) ||
+        sched_setaffinity(0, sizeof one, &one))
+        exit(71);
+    neighbour = fork();
+    if (neighbour < 0)
+        exit(72);
+    if (neighbour == 0) {
+        /* It ends with its parent, however that ends; and it calls nothing of MPI. */
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent)
+            _exit(0);
+        for (volatile unsigned spin = 0;; spin++)
+            ;
+    }
+}
+
+/* The processor is this process' own again. */
+static void end_neighbour(void)
+{
+    if (!neighbour)
+        return;
+    kill(neighbour, SIGKILL);
+    waitpid(neighbour, NULL, 0);
+    sched_setaffinity(0, sizeof own_processors, &own_processors);
+    neighbour = 0;
+}
+
+/* For so long, writes a block to a file in LOG_DIR and waits until it is on the disk, again and
+ * again. The file has no name, so that none is left. */
+static void write_to_disk(const char *block, size_t bytes, double ms)
+{
+    static int file = -1;
+    const double end = ms_of(CLOCK_MONOTONIC) + ms;
+    if (file < 0)
+        file = open(getenv("LOG_DIR"), O_TMPFILE | O_RDWR, 0600);
+    do {
+        if (pwrite(file, block, bytes, 0) != (ssize_t)bytes || fsync(file))
+            exit(73);
+    } while (ms_of(CLOCK_MONOTONIC) < end);
+}
+
+#endif
