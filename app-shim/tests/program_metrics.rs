@@ -1,15 +1,19 @@
 //! Compares a program's counters and values with a list of names, from one thread and from many.
 
+#[allow(dead_code)]
+#[path = "../src/clock.rs"]
+mod clock;
 #[path = "../src/track/program_metrics.rs"]
 mod program_metrics;
 
-use invivo_proto::shm::program_metric::{COUNTER, FREE, VALUE};
+use invivo_proto::shm::program_metric::{CLAIMED, COUNTER, FREE, GIVEN_UP, VALUE};
 use invivo_proto::shm::{PROGRAM_METRICS_MAX, PROGRAM_NAME_BYTES, ProgramMetric};
 use program_metrics::{Name, keep};
 use proptest::prelude::*;
 use std::ffi::CString;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// What is in a rank's page.
 struct Kept {
@@ -200,6 +204,103 @@ fn threads_that_count_at_once_lose_nothing() {
         let expected: Vec<_> = names.iter().map(|name| row(COUNTER, name, sum)).collect();
         assert_eq!((read, kept.lost()), (expected, 0));
     }
+}
+
+/// Whoever claims it never writes its name, as one that was cancelled there.
+fn claim_for_ever(kept: &Kept, slot: usize) {
+    kept.metrics[slot].state.store(CLAIMED, Ordering::Relaxed);
+}
+
+#[test]
+fn a_slot_that_stays_claimed_holds_nobody() {
+    let kept = Kept::new();
+    kept.keep(COUNTER, "before", 1);
+    claim_for_ever(&kept, 1);
+    kept.keep(COUNTER, "before", 2);
+    assert_eq!(kept.lost(), 0, "nobody needed the slot");
+    // Threads that bring the same name find the same slot behind it.
+    let begin = Barrier::new(4);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                begin.wait();
+                kept.keep(COUNTER, "behind", 5);
+            });
+        }
+    });
+    assert_eq!(kept.lost(), 1);
+    // Nobody waits for it again.
+    let begin = Instant::now();
+    for _ in 0..1000 {
+        kept.keep(COUNTER, "behind", 1);
+    }
+    kept.keep(VALUE, "another", 9);
+    assert!(begin.elapsed() < Duration::from_secs(5));
+    let expected = [
+        row(COUNTER, "before", 3),
+        row(GIVEN_UP, "", 0),
+        row(COUNTER, "behind", 1020),
+        row(VALUE, "another", 9),
+    ];
+    assert_eq!(kept.read(), expected);
+}
+
+#[test]
+fn a_last_slot_that_stays_claimed_is_no_room() {
+    let kept = Kept::new();
+    for number in 1..PROGRAM_METRICS_MAX {
+        kept.keep(VALUE, &number.to_string(), 1);
+    }
+    claim_for_ever(&kept, PROGRAM_METRICS_MAX - 1);
+    kept.keep(VALUE, "one more", 9);
+    assert_eq!(kept.lost(), 1);
+    assert_eq!(kept.read().pop(), Some(row(GIVEN_UP, "", 0)));
+}
+
+/// Gives up slots while their names are written: each name has one slot all the same, with all of
+/// its numbers.
+#[test]
+fn whoever_finds_its_slot_given_up_takes_another() {
+    const NAMES: usize = 4;
+    let mut given_up = 0;
+    for _ in 0..300 {
+        let (kept, begin, is_done) = (Kept::new(), Barrier::new(4), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let count = |first: usize| {
+                begin.wait();
+                for nth in 0..NAMES {
+                    kept.keep(COUNTER, &((first + nth) % NAMES).to_string(), 1);
+                }
+            };
+            let threads = [0, 1, 2].map(|first| scope.spawn(move || count(first)));
+            scope.spawn(|| {
+                begin.wait();
+                // So many that all names have room.
+                let mut left = PROGRAM_METRICS_MAX - NAMES;
+                let mut slots = kept.metrics.iter().cycle();
+                while left > 0 && !is_done.load(Ordering::Relaxed) {
+                    let state = slots.next().map(|metric| &metric.state);
+                    let (from, order) = (CLAIMED, Ordering::Relaxed);
+                    let spoil = |state: &AtomicU32| {
+                        state.compare_exchange(from, GIVEN_UP, order, order).is_ok()
+                    };
+                    left -= usize::from(state.is_some_and(spoil));
+                }
+            });
+            for thread in threads {
+                thread.join().expect("no fault");
+            }
+            is_done.store(true, Ordering::Relaxed);
+        });
+        let mut read = kept.read();
+        let slots = read.len();
+        read.retain(|(kind, ..)| *kind != GIVEN_UP);
+        given_up += slots - read.len();
+        read.sort_unstable();
+        let expected = [0, 1, 2, 3].map(|name| row(COUNTER, &name.to_string(), 3));
+        assert_eq!(read, expected);
+    }
+    assert!(given_up > 0);
 }
 
 static IN_HANDLER: AtomicPtr<Kept> = AtomicPtr::new(std::ptr::null_mut());

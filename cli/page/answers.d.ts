@@ -416,6 +416,7 @@ export interface MetricsReply {
   metrics: MetricStatus[];
   more: boolean;
   ranks_program: number;
+  threads_unseen: number;
 }
 
 export interface MetricStatus {

@@ -2,11 +2,14 @@
 
 use crate::client::Client;
 use crate::profile::difference;
+use crate::steer;
 use invivo_grpc::v1::{
-    CallSitesReply, CallSitesRequest, FunctionsRequest, GridRequest, ProfileReply, ProfileRequest,
-    RankRange, StatusRequest, WaitStatesReply, WaitStatesRequest,
+    CallSitesReply, CallSitesRequest, FunctionsRequest, GridReply, GridRequest, MetricsRequest,
+    ProfileReply, ProfileRequest, RankRange, StatusRequest, WaitStatesReply, WaitStatesRequest,
 };
-use invivo_report::explain::{Explanation, Run, Seen, culprit, explain_run, explain_seen};
+use invivo_report::explain::{
+    COMPUTE, Explanation, METRICS, Run, Seen, culprit, explain_run, explain_seen,
+};
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -14,6 +17,13 @@ use tonic::{Response, Status};
 
 /// As fine as the grid goes.
 const COLUMNS: u32 = 256;
+/// Of what is only summed up over the time: so many that it begins where it should within a few
+/// hundredths.
+const COLUMNS_MEASURED: u32 = 32;
+/// As many rows as the grid has: of a rank that shares its row less is known.
+const ROWS: u32 = 128;
+/// From a reading of metrics until it is in answers.
+const READ_NS: u64 = 100_000_000;
 /// Ranks that wait states are told of: as many as there may be.
 const RANKS_MAX: u32 = 1024;
 
@@ -107,8 +117,48 @@ pub async fn seen(
         waits_after: second.waits.clone(),
         interval_ns,
         samples: None,
+        measured: Vec::new(),
         whole: false,
     }))
+}
+
+/// Asks what metrics tell of the rank that computes longest, in the interval; nothing where there
+/// is none, or nothing is measured. Without it the sentence only says less.
+pub async fn measure(client: &Client, seen: &mut Seen) {
+    if culprit(seen).is_some() {
+        seen.measured = measured(client.clone(), seen).await.unwrap_or_default();
+    }
+}
+
+async fn measured(mut client: Client, seen: &Seen) -> Result<Vec<GridReply>, Status> {
+    // An older gateway would refuse.
+    let hello = client.hello(steer::hello()).await?.into_inner();
+    if !hello.capabilities.iter().any(|known| known == "metrics") {
+        return Ok(Vec::new());
+    }
+    let reply = client.metrics(MetricsRequest {}).await?.into_inner();
+    let metrics = reply.metrics.iter().filter(|one| one.ranks_now > 0);
+    let metrics = metrics.map(|one| one.name.as_str());
+    let metrics: Vec<&str> = metrics.filter(|name| METRICS.contains(name)).collect();
+    if metrics.is_empty() {
+        return Ok(Vec::new());
+    }
+    // What was behind the last reading is in no value.
+    let (end_ns, length_ns) = (seen.grid.observed_ns, seen.interval_ns);
+    let unread_ns = reply.interval_max_ns.saturating_add(READ_NS);
+    let mut grids = Vec::new();
+    for metric in std::iter::once(COMPUTE).chain(metrics) {
+        let request = GridRequest {
+            metric: metric.to_owned(),
+            from_ns: end_ns.saturating_sub(length_ns),
+            to_ns: end_ns.saturating_sub(unread_ns.min(length_ns / 4)),
+            columns_max: COLUMNS_MEASURED,
+            rows_max: ROWS,
+            ..GridRequest::default()
+        };
+        grids.push(client.grid(request).await?.into_inner());
+    }
+    Ok(grids)
 }
 
 /// What samples have told of a rank so far; nothing where it is not sampled.
@@ -176,6 +226,7 @@ impl Looker {
                     seen.samples = before.and_then(|before| difference(&before, after.clone()));
                     self.sampled = Some((rank, after));
                 }
+                measure(client, &mut seen).await;
                 Some(explain_seen(&seen))
             }
             None => None,

@@ -32,7 +32,9 @@ async fn values_are_shown_with_the_ranks_that_have_them() {
         "page-faults      1,000  250/s  100 (rank 0)    400 (rank 3)\n",
         "resident-memory      -  200 B  100 B (rank 0)  300 B (rank 2)\n",
         "counter:steps    1,000  250/s  100 (rank 0)    400 (rank 3)\n",
-        "\n4 of 4 ranks measured every 50.0 ms to 100 ms; 400 readings so far took 20.0 us each, ",
+        "\n4 of 4 ranks measured every 50.0 ms to 100 ms; 400 readings so far took 20.0 us of a \
+         processor each",
+        "\n44 threads are not seen in metrics of threads: ",
         "\nno longer measured: resident-memory\n",
         "\ncannot be measured: cycles (this machine does not count it; ",
         "\ncannot be measured of rank 3: cpu-migrations (the kernel forbids it, as \

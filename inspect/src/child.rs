@@ -41,6 +41,13 @@ impl Child {
         }
     }
 
+    /// Time on a processor that it has taken; nothing where that cannot be read.
+    pub fn cpu_time(&self) -> Option<Duration> {
+        let pid = nix::unistd::Pid::from_raw(self.0.as_raw_nonzero().get());
+        let clock = nix::time::ClockId::pid_cpu_clock_id(pid).ok()?;
+        clock.now().ok().map(Duration::from)
+    }
+
     /// Its number.
     #[cfg(test)]
     pub fn pid(&self) -> Pid {

@@ -16,8 +16,11 @@
 //! meter was opened or that began and ended between two readings, and what a thread did between the
 //! last reading and its end (not of events, which can be read when their thread has ended). Of a
 //! process with more than 256 threads the oldest are measured, and fewer where we may open few
-//! files. A process goes on with its counts after an `exec`; only where not its first thread did
-//! that, events count no more in the thread that is left.
+//! files; [`Meter::unseen`] says how many are left out. When one of them is measured later, its
+//! past is not added.
+//!
+//! A process goes on with its counts after an `exec`; only where not its first thread did that,
+//! events count no more in the thread that is left.
 
 mod event;
 mod folder;
@@ -44,6 +47,7 @@ pub struct Meter {
     folder: Folder,
     process: Process,
     threads: Threads,
+    has_ended: bool,
     /// The highest value so far of each, by number.
     highest: [u64; SYSTEM_METRICS],
 }
@@ -93,6 +97,7 @@ impl Meter {
             folder,
             process,
             threads,
+            has_ended: false,
             highest: [0; SYSTEM_METRICS],
         })
     }
@@ -102,7 +107,8 @@ impl Meter {
     /// is left out: none is left of a process that is gone. Looks for new threads on the way.
     pub fn read(&mut self) -> Vec<(SystemMetric, u64)> {
         // The clock goes by a number, which another process may have by now.
-        if self.set.system().next().is_none() || !self.folder.is_there() {
+        self.has_ended = !self.folder.is_there();
+        if self.has_ended || self.set.system().next().is_none() {
             return Vec::new();
         }
         let mut values = self.process.read();
@@ -119,6 +125,16 @@ impl Meter {
             }
         }
         values
+    }
+
+    /// Threads of the process that the last reading left out of metrics of threads and events: they
+    /// were too many, or there was no descriptor for them. Nothing where neither is measured. Of
+    /// threads that had ended by then nobody knows.
+    pub fn unseen(&self) -> u32 {
+        match self.has_ended {
+            true => 0,
+            false => u32::try_from(self.threads.unseen()).unwrap_or(u32::MAX),
+        }
     }
 }
 

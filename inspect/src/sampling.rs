@@ -55,7 +55,7 @@ pub struct Sampler {
     answers: OwnedFd,
     /// The number of the last order.
     sampling: u32,
-    _child: Child,
+    child: Child,
 }
 
 /// What one receive brought.
@@ -104,7 +104,7 @@ impl Sampler {
             orders,
             answers,
             sampling: 0,
-            _child: child.ok_or(NoSamples::NoRoom)?,
+            child: child.ok_or(NoSamples::NoRoom)?,
         };
         sampler.set_frequency(frequency.max(FREQUENCY_MIN))?;
         Ok(sampler)
@@ -165,6 +165,11 @@ impl Sampler {
             Received::Nothing => Received::Nothing,
             Received::Message(_) | Received::Ended => Received::Ended,
         }
+    }
+
+    /// Time on a processor that it has taken.
+    pub fn cpu_time(&self) -> Duration {
+        self.child.cpu_time().unwrap_or_default()
     }
 
     fn order(&self, order: &ToSupervisor) -> bool {

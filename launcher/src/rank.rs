@@ -10,4 +10,5 @@ mod program_metrics;
 pub mod salvager;
 mod sampling;
 pub mod shared_memory;
+mod spent;
 pub mod supervisor;

@@ -388,9 +388,10 @@ fn every_variant_of_the_supervisors_has_a_sample() {
         FromSupervisor::Profiled { .. } => 12,
         FromSupervisor::Measuring { .. } => 13,
         FromSupervisor::Measured(_) => 14,
-        FromSupervisor::MetricsTried { .. } => 15,
+        FromSupervisor::Spent { .. } => 15,
+        FromSupervisor::MetricsTried { .. } => 16,
     };
-    complete(&messages::from_supervisors(), number, 16);
+    complete(&messages::from_supervisors(), number, 17);
     let number = |message: &ToSupervisor| match message {
         ToSupervisor::Stop { .. } => 0,
         ToSupervisor::Continue { .. } => 1,

@@ -88,7 +88,7 @@ class Coverage(Answer):
     """Time that the ranks spent in Invivo's code, in ns summed over ranks (extrapolated from
     samples)."""
     tool_cpu_ns: int
-    """CPU time of the tool processes, in ns."""
+    """CPU time of the tool processes, and of what samples and measures ranks, in ns."""
     packets_mpi: int
     """Packets of events that came over MPI."""
     packets_shm: int
@@ -892,6 +892,9 @@ class MetricsReply(Answer):
     """Counters or values of the program are left out, or found no room in their rank."""
     ranks_program: int
     """Of the ranks of which something is measured, those of which what their program keeps is."""
+    threads_unseen: int
+    """Threads that are not seen in metrics of threads, because there is no room for so many:
+    descriptors of their supervisors, and 256 of a rank. Summed over ranks."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@
 //! and for which; call sites where in the program the time in MPI is.
 
 mod computing;
+mod outside;
 mod run;
 mod sites;
 mod waits;
@@ -17,6 +18,8 @@ use computing::computing;
 use invivo_grpc::v1::{
     CallSitesReply, Efficiency, GridReply, JobStatus, ProfileReply, WaitStatesReply,
 };
+use outside::outside_mpi;
+pub use outside::{COMPUTE, METRICS, OutsideMpi};
 pub use run::{Run, explain_run};
 use serde::{Deserialize, Serialize};
 pub use sites::Site;
@@ -29,18 +32,6 @@ const GOOD: f64 = 0.85;
 const COLUMNS_MIN: usize = 8;
 /// From this share of the time in MPI on waiting is what the ranks do there.
 const WAITS: f64 = 0.5;
-/// What functions for messages of two ranks begin with, but for the collectives among them.
-const OF_MESSAGES: [&str; 9] = [
-    "MPI_Send",
-    "MPI_Ssend",
-    "MPI_Rsend",
-    "MPI_Bsend",
-    "MPI_Recv",
-    "MPI_Mrecv",
-    "MPI_Wait",
-    "MPI_Probe",
-    "MPI_Mprobe",
-];
 
 /// What was asked for.
 #[derive(Clone, Debug, Default)]
@@ -60,6 +51,9 @@ pub struct Seen {
     /// Samples of the rank that computes longest, taken in the interval, where it is sampled; see
     /// [`culprit`].
     pub samples: Option<ProfileReply>,
+    /// Of computing ([`COMPUTE`]) and of [`METRICS`], by rank and over the same time in the
+    /// interval, where they are measured of the rank that computes longest.
+    pub measured: Vec<GridReply>,
     /// It is a whole run, which is over.
     pub whole: bool,
 }
@@ -96,6 +90,9 @@ pub struct Explanation {
     /// In which function that rank is most, where it is sampled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub computing: Option<Computing>,
+    /// What that rank did outside MPI when it was not computing, where metrics are measured of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outside_mpi: Option<OutsideMpi>,
     /// Where most of the time in MPI is, where call sites are recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub site: Option<Site>,
@@ -131,6 +128,9 @@ fn explain(seen: &Seen, site: Option<Site>) -> Explanation {
         ),
         (None, Some(of)) => judged(seen, of, site.as_ref(), waiting.as_ref()),
     };
+    let rank = efficiency
+        .filter(|_| limit == Limit::LoadBalance)
+        .map(|of| of.max_rank);
     Explanation {
         limit,
         sentence,
@@ -138,9 +138,8 @@ fn explain(seen: &Seen, site: Option<Site>) -> Explanation {
         computing: (limit == Limit::LoadBalance)
             .then(|| seen.samples.as_ref().and_then(computing))
             .flatten(),
-        rank: efficiency
-            .filter(|_| limit == Limit::LoadBalance)
-            .map(|of| of.max_rank),
+        outside_mpi: rank.and_then(|rank| outside_mpi(&seen.measured, rank)),
+        rank,
         efficiency: efficiency.filter(|_| limit != Limit::Unknown),
         site: site.filter(|_| limit != Limit::Unknown),
         waiting: waiting.filter(|_| limit != Limit::Unknown),
@@ -225,9 +224,13 @@ fn judged(
         let computes = seen.samples.as_ref().and_then(computing);
         let computes =
             computes.map_or_else(String::new, |of| format!(", {}", computing::told(&of)));
+        let outside = outside_mpi(&seen.measured, of.max_rank)
+            .as_ref()
+            .and_then(outside::told);
+        let outside = outside.map_or_else(String::new, |told| format!(", though {told}"));
         let text = format!(
-            "Rank {} computes {longer} longer than the mean of {} ranks {when}{computes}, and \
-             the others wait{waits} ({numbers}){at}",
+            "Rank {} computes {longer} longer than the mean of {} ranks {when}{computes}{outside}, \
+             and the others wait{waits} ({numbers}){at}",
             of.max_rank, of.ranks
         );
         return (Limit::LoadBalance, text);
@@ -261,25 +264,9 @@ fn judged(
         "The ranks communicate: they are in MPI for {} of their time {when}, all alike{known}{} \
          ({numbers}){at}",
         percent(in_mpi),
-        unmatched(seen, site)
+        waits::unmatched(&seen.waits_after, site)
     );
     (Limit::Communication, text)
-}
-
-/// What is not known of waits while messages are not matched, and how to know it.
-fn unmatched(seen: &Seen, site: Option<&Site>) -> &'static str {
-    let of_messages = |site: &Site| {
-        let begins = |name: &&str| site.function.starts_with(name);
-        OF_MESSAGES.iter().any(begins)
-    };
-    let messages = seen.waits_after.messages.as_ref();
-    match messages.is_some_and(|of| of.on == 0) && site.is_some_and(of_messages) {
-        true => {
-            "; whether they wait for each other's messages is told after invivo analyses on \
-                 messages"
-        }
-        false => "",
-    }
 }
 
 /// Over the columns, the mean load balance, and the mean part for which the rank that computes

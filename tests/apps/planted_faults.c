@@ -1,16 +1,16 @@
 /* Programs with a known fault, one after the other: the kind whose file LOG_DIR/KIND was made last
  * in the order below is run, until LOG_DIR/stop appears. LOG_DIR/running.KIND says that it runs.
  *
- * Work is sleep outside of MPI, so that ranks do not compete for processors. `at KIND` marks the
- * line with most of the time in MPI. */
+ * Work is sleep outside of MPI, so that ranks do not compete for processors, but where that is the
+ * fault. `at KIND` marks the line with most of the time in MPI. */
+#include "delays.h"
 #include "flag_file.h"
 
 #include <mpi.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
-enum { LARGE = 1 << 20 };
+enum { LARGE = 1 << 20, WRITTEN = 1 << 16 };
 
 static int rank, size, value, sum, all[64];
 static char block[LARGE];
@@ -167,6 +167,32 @@ static void contention(int round)
         MPI_Ssend(block, LARGE, MPI_BYTE, 0, 0, MPI_COMM_WORLD); /* at contention */
 }
 
+/* Rank 1 has only a part of a processor: another process computes there as well. */
+static void shared_processor(int round)
+{
+    (void)round;
+    if (rank == 1) {
+        begin_neighbour();
+        compute(6);
+    } else {
+        work(4);
+    }
+    MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); /* at shared_processor */
+}
+
+/* Rank 2 waits for its disk, and, as disks may be fast, for another process. */
+static void io_stall(int round)
+{
+    (void)round;
+    if (rank == 2) {
+        write_to_disk(block, WRITTEN);
+        wait_for_service(8);
+    } else {
+        work(2);
+    }
+    MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); /* at io_stall */
+}
+
 static const struct {
     const char *name;
     void (*round)(int);
@@ -188,6 +214,8 @@ static const struct {
     {"long_turns", long_turns, 1},
     {"moving", moving, 12},
     {"contention", contention, 20},
+    {"shared_processor", shared_processor, 5},
+    {"io_stall", io_stall, 6},
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0], STOP = KINDS };
 
@@ -222,6 +250,8 @@ int main(int argc, char **argv)
         mine = rank == 0 ? wanted() : 0;
         /* All come together here, so that no kind hands its waits on to the next. */
         MPI_Allreduce(&mine, &next, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        if (next != kind)
+            end_neighbour();
         if (next == STOP)
             break;
         if (next != kind && rank == 0)

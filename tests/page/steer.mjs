@@ -45,7 +45,36 @@ async function selects(page) {
   await until('no rules', () => json('selection').rules.length === 0);
 }
 
-async function records(page) {
+/** A metric is measured, drawn over time, and no longer measured. */
+async function measures(page, ranks) {
+  const metrics = page.getByRole('region', { name: 'Metrics' });
+  await metrics.getByLabel('page-faults').check();
+  await metrics.getByLabel('every').fill('50ms');
+  await metrics.getByRole('button', { name: 'Measure these' }).click();
+  await until('measured', () => json('metrics').ranks_measured === ranks);
+  assert.equal(json('metrics').interval_min_ns, 50e6);
+  const measured = json('metrics').metrics.filter(({ ranks_now }) => ranks_now > 0);
+  assert.deepEqual(
+    measured.map(({ name }) => name),
+    ['page-faults'],
+  );
+  await show(page, 'time');
+  await until('the choice', async () => {
+    const choices = page.getByLabel('Show').locator('option');
+    return (await choices.allTextContents()).some((of) => of.startsWith('page-faults'));
+  });
+  await page.getByLabel('Show').selectOption('page-faults');
+  await until('a picture', async () => {
+    const grids = page.locator('canvas[data-grid]');
+    const drawn = await grids.evaluateAll((all) => all.map(({ dataset }) => dataset.grid));
+    return drawn.some((grid) => grid.startsWith('page-faults '));
+  });
+  await show(page, 'control');
+  await metrics.getByRole('button', { name: 'Measure nothing' }).click();
+  await until('nothing', () => json('metrics').ranks_measured === 0);
+}
+
+async function records(page, ranks) {
   await page.locator('#do-off').click();
   await until('off', () => json('status').status.recording.on === 0);
   await until('the bar', async () => (await text(page, 'bar-recording')).includes('off'));
@@ -68,12 +97,21 @@ async function records(page) {
   await page.getByRole('button', { name: 'Switch matrix on' }).click();
   await until('matrix on', () => json('analyses').analyses.every(({ off }) => off === 0));
   await selects(page);
+  await measures(page, ranks);
   const log = await until('the log', async () => {
     const rows = await table(page, 'Commands');
     return rows.some(([, command]) => command.startsWith('reset')) && rows;
   });
   const commands = log.map(([, command]) => command.split(' ')[0]);
-  for (const command of ['pause', 'resume', 'record', 'reset', 'analyses', 'selection']) {
+  for (const command of [
+    'pause',
+    'resume',
+    'record',
+    'reset',
+    'analyses',
+    'selection',
+    'metrics',
+  ]) {
     assert(commands.includes(command), `${commands}`);
   }
 }
@@ -102,6 +140,6 @@ export async function run({ context, page, url, known }) {
   await page.waitForFunction(() => document.querySelector('#bar-page').textContent === 'live');
   await lets(context, url);
   await pauses(page, known.ranks);
-  await records(page);
+  await records(page, known.ranks);
   await comesBack(page, known.gateway);
 }

@@ -26,6 +26,7 @@ pub struct MetricSeries {
     since_ns: u64,
     readings: u64,
     cost_ns: u64,
+    unseen: u32,
     series: BTreeMap<Metric, Pyramid>,
 }
 
@@ -33,8 +34,7 @@ pub struct MetricSeries {
 #[derive(Debug)]
 struct Last {
     measuring: u32,
-    at_ns: u64,
-    /// The same in job time.
+    /// When, in job time.
     job_ns: u64,
     values: BTreeMap<Metric, u64>,
 }
@@ -49,28 +49,35 @@ struct Span {
 impl MetricSeries {
     /// A reading has come; `moment` knows the clocks.
     pub fn add(&mut self, reading: &Reading, moment: &TimePoint<'_>, pauses: &Pauses) {
+        self.readings += 1;
+        self.cost_ns = self.cost_ns.max(reading.cost_ns);
+        self.unseen = reading.unseen;
+        // Until job time is known the node's is taken for it, which may lie days away.
+        if !moment.is_known() {
+            self.last = None;
+            return;
+        }
         let system = reading.system.iter();
         let system = system.map(|&(metric, value)| (Metric::System(metric), value));
         let program = reading.program.iter().copied();
         let program =
             program.filter(|(metric, _)| matches!(metric, Metric::Counter(_) | Metric::Value(_)));
-        let values = system.chain(program.take(PROGRAM_METRICS_MAX)).collect();
-        let job_ns = moment.job_at(reading.at_ns);
-        let before = self.last.take();
-        let before =
-            before.filter(|last| last.measuring == reading.measuring && last.at_ns < reading.at_ns);
-        // Job time may be known better by now; there is no gap between two readings for that.
-        let span = before.as_ref().map(|last| Span {
-            from_ns: last.job_ns,
-            to_ns: job_ns.max(last.job_ns),
-        });
         let now = Last {
             measuring: reading.measuring,
-            at_ns: reading.at_ns,
-            job_ns: span.map_or(job_ns, |span| span.to_ns),
-            values,
+            job_ns: moment.job_at(reading.at_ns),
+            values: system.chain(program.take(PROGRAM_METRICS_MAX)).collect(),
         };
-        if let Some((before, span)) = before.zip(span) {
+        let is_same = |last: &Last| last.measuring == now.measuring;
+        if let Some(before) = self.last.take_if(|last| is_same(last)) {
+            // Where job time stepped back as it became known better, the next reading has it all.
+            if now.job_ns <= before.job_ns {
+                self.last = Some(before);
+                return;
+            }
+            let span = Span {
+                from_ns: before.job_ns,
+                to_ns: now.job_ns,
+            };
             let parts = self.parts(span, moment, pauses);
             for (metric, &value) in &now.values {
                 let was = before.values.get(metric).copied();
@@ -83,8 +90,6 @@ impl MetricSeries {
                 }
             }
         }
-        self.readings += 1;
-        self.cost_ns = self.cost_ns.max(reading.cost_ns);
         self.last = Some(now);
     }
 
@@ -98,8 +103,7 @@ impl MetricSeries {
             moment.node().duration_ns(ticks)
         };
         let from_ns = self.since_ns.clamp(span.from_ns, span.to_ns);
-        // Few bins for long spans: no wider than what a pyramid would use at the end of them.
-        let width_ns = bin_width(span);
+        let width_ns = bin_width(from_ns, span.to_ns);
         let mut parts = Vec::new();
         let mut at = from_ns;
         while at < span.to_ns {
@@ -170,6 +174,11 @@ impl MetricSeries {
         (self.readings, self.cost_ns)
     }
 
+    /// Threads that the last reading did not see.
+    pub fn unseen(&self) -> u32 {
+        self.unseen
+    }
+
     /// Value of each column and for how long it was measured, in ns; nothing where the bins are
     /// wider.
     pub fn columns(&self, metric: Metric, axes: &Axes) -> Option<Vec<(u64, u64)>> {
@@ -204,12 +213,11 @@ struct Parts {
     counted: Vec<(u64, u64)>,
 }
 
-/// Width of bins by which a span is cut, in ns: the narrowest that a pyramid has room for behind
-/// such a span, so that no bin of it is missed and there are never many.
-fn bin_width(span: Span) -> u64 {
-    let length_ns = span.to_ns - span.from_ns;
+/// Width of bins by which a span is cut, in ns: the narrowest that a pyramid has room for that holds
+/// the span, so that every bin of it gets its part and there are never many.
+fn bin_width(from_ns: u64, to_ns: u64) -> u64 {
     let mut width_ns = UNIT_NS;
-    while length_ns / width_ns >= BINS / 2 {
+    while to_ns.saturating_sub(1) / width_ns >= from_ns / width_ns + BINS {
         width_ns *= 2;
     }
     width_ns

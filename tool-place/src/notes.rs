@@ -36,6 +36,7 @@ pub enum Trouble {
     OffByProgram,
     /// A rank is not sampled that should be.
     Sampling,
+    /// Metrics of a rank are not measured that should be.
     Metrics,
     /// The place panicked, and lost what it held.
     Panic,

@@ -384,9 +384,7 @@ impl Place {
         match command.verb {
             Verb::Reset { .. } | Verb::Record { .. } | Verb::Window { .. } | Verb::Shutdown => {
                 match command.verb {
-                    Verb::Reset { at_ns } | Verb::Window { from_ns: at_ns, .. } => {
-                        self.local.reset_metrics(at_ns);
-                    }
+                    Verb::Reset { at_ns } => self.local.reset_metrics(at_ns),
                     Verb::Shutdown => {
                         self.sampling.end(&mut self.local);
                         self.measuring.end(&mut self.local);

@@ -100,6 +100,7 @@ async fn viewers_see_what_is_measured_and_change_nothing() {
         (reply.readings, reply.cost_ns, reply.more),
         (400, 8_000_000, true)
     );
+    assert_eq!((reply.ranks_program, reply.threads_unseen), (4, 44));
     assert_eq!(reply.metrics.len(), SystemMetric::ALL.len() + 1);
     let of = |name: &str| {
         let metric = reply.metrics.iter().find(|metric| metric.name == name);

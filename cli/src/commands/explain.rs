@@ -16,7 +16,8 @@ use std::time::Duration;
 Looks for some seconds, and says which of these it is: nothing, one rank that computes longer than
 the others, ranks that compute in turn, or communication; with the numbers and the line of the
 program that has most of the time in MPI. Where ranks are sampled (invivo sampling on), of a rank
-that computes longer also the function in which it is most.
+that computes longer also the function in which it is most; where metrics are measured (invivo
+metrics set usual), also how long it had no processor, or wanted none.
 
 Of a saved observation that is open it is the whole of it.
 
@@ -68,6 +69,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         look::seen(client.clone(), &first, &second).await
     });
     let mut seen = seen.await?;
+    look::measure(&client, &mut seen).await;
     look::look_closer(&client, &mut seen, CLOSER).await;
     let told = explain_seen(&seen);
     if args.target.json {

@@ -306,6 +306,7 @@ mod tests {
             interval_ns: 10,
             efficiency: None,
             computing: None,
+            outside_mpi: None,
             rank: None,
             site: None,
             waiting: None,

@@ -159,7 +159,7 @@ pub fn about(reply: &MetricsReply) -> Vec<String> {
     }];
     if reply.readings > 0 {
         sentences[0].push_str(&format!(
-            "; {} so far took {} each, beside the ranks",
+            "; {} so far took {} of a processor each",
             counted(reply.readings, "reading"),
             duration_f64(reply.cost_ns as f64 / reply.readings as f64)
         ));
@@ -169,6 +169,12 @@ pub fn about(reply: &MetricsReply) -> Vec<String> {
     let ended: Vec<&str> = ended.map(|metric| metric.name.as_str()).collect();
     if !ended.is_empty() && reply.ranks_measured > 0 {
         sentences.push(format!("no longer measured: {}", ended.join(", ")));
+    }
+    if reply.threads_unseen > 0 {
+        sentences.push(format!(
+            "{} are not seen in metrics of threads: there is no room for so many (ulimit -Hn)",
+            counted(reply.threads_unseen, "thread")
+        ));
     }
     sentences.extend(reasons(reply));
     if reply.more {

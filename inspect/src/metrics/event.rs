@@ -1,7 +1,7 @@
 //! What a processor or the kernel counts of one thread: a perf event that takes no samples.
 
 use crate::perf::{self, Refusal};
-use invivo_proto::control::metrics::SystemMetric;
+use invivo_proto::control::metrics::{NoMetric, SystemMetric};
 use perf_event::events::{Hardware, Software};
 use perf_event::{Builder, Counter};
 
@@ -71,6 +71,38 @@ impl Event {
             running_ns: read.time_running,
         };
         grown(&mut self.last, now)
+    }
+}
+
+/// Opens an event, without the kernel's side where that is forbidden.
+///
+/// # Errors
+/// Why it cannot be counted.
+pub fn open_event(
+    tid: i32,
+    metric: SystemMetric,
+    with_kernel: &mut bool,
+) -> Result<Event, NoMetric> {
+    // All migrations happen in the kernel: without its side there are none.
+    let must = metric == SystemMetric::CpuMigrations;
+    let opened = Event::open(tid, metric, must || *with_kernel);
+    let opened = match opened {
+        Err(Refusal::Forbidden { .. }) if *with_kernel && !must => {
+            let event = Event::open(tid, metric, false);
+            *with_kernel = event.is_err();
+            event
+        }
+        _ => opened,
+    };
+    opened.map_err(no_metric)
+}
+
+fn no_metric(refusal: Refusal) -> NoMetric {
+    match refusal {
+        Refusal::Forbidden { paranoid } => NoMetric::Forbidden { paranoid },
+        Refusal::NoRoom => NoMetric::NoRoom,
+        Refusal::Ended => NoMetric::Ended,
+        Refusal::Unsupported => NoMetric::Unsupported,
     }
 }
 

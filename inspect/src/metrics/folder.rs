@@ -3,8 +3,9 @@
 //! It stays that of this process: of one that has its number later nothing is read.
 
 use invivo_proto::control::metrics::NoMetric;
-use rustix::fs::{Access, AtFlags, CWD, Dir, Mode, OFlags, accessat, openat};
+use rustix::fs::{Access, AtFlags, CWD, Dir, Mode, OFlags, accessat, openat, statat};
 use rustix::io::{Errno, pread};
+use rustix::path::Arg;
 use rustix::process::{Pid, test_kill_process};
 use std::borrow::Cow;
 use std::os::fd::OwnedFd;
@@ -22,15 +23,22 @@ impl Folder {
     /// # Errors
     /// That it is gone, or hidden from us.
     pub fn open(pid: Pid) -> Result<Folder, NoMetric> {
-        let path = format!("/proc/{}", pid.as_raw_nonzero());
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        match openat(CWD, path, flags, Mode::empty()) {
-            Ok(folder) => Ok(Folder(folder)),
+        match Folder::at(format!("/proc/{}", pid.as_raw_nonzero())) {
+            Ok(folder) => Ok(folder),
             // /proc may be mounted in a way that shows nothing of other users.
             Err(Errno::NOENT) if test_kill_process(pid) == Err(Errno::SRCH) => Err(NoMetric::Ended),
             Err(Errno::NOENT) => Err(NoMetric::Unreadable),
             Err(error) => Err(reason(error)),
         }
+    }
+
+    /// One that has this path.
+    ///
+    /// # Errors
+    /// Those of opening it.
+    pub fn at(path: impl Arg) -> Result<Folder, Errno> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        openat(CWD, path, flags, Mode::empty()).map(Folder)
     }
 
     /// Whether the process is still there; it is until somebody has waited for its end.
@@ -85,6 +93,13 @@ impl Folder {
             .collect();
         tids.sort_unstable();
         Ok(tids)
+    }
+
+    /// How many threads it has. Unlike their list, this takes no descriptor.
+    pub fn threads(&self) -> Option<usize> {
+        let task = statat(&self.0, "task", AtFlags::empty()).ok()?;
+        // Each is a folder in it, which has two links without any.
+        usize::try_from(task.st_nlink).ok()?.checked_sub(2)
     }
 }
 
@@ -171,6 +186,7 @@ mod tests {
         let missing = |tid| why(folder.file_of_thread(tid, "no-stat"));
         assert_eq!(missing(own), Some(NoMetric::Unsupported));
         assert_eq!(missing(i32::MAX), Some(NoMetric::Ended), "no thread");
+        assert!(folder.threads() >= Some(1));
         assert!(folder.is_there() && folder.tids().is_ok_and(|tids| tids.contains(&own)));
         let nobody = Pid::from_raw(i32::MAX).expect("a number");
         assert_eq!(Folder::open(nobody).err(), Some(NoMetric::Ended));

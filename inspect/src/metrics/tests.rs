@@ -1,5 +1,6 @@
 //! Real processes that do known amounts of what is measured.
 
+mod crowd;
 mod program;
 
 use super::*;
@@ -357,34 +358,6 @@ fn an_ended_process_has_no_values() {
 }
 
 #[test]
-fn descriptors_are_bounded_and_given_back() {
-    let mut program = Program::new();
-    program.run("crowd 300");
-    let told = apart(|| {
-        limit_descriptors(700);
-        let before = descriptors();
-        let names = "run-delay,involuntary-switches,cpu-migrations";
-        let mut crowded = meter(&program, names);
-        let open = descriptors() - before;
-        assert!(
-            crowded.threads.count() == (700 - 128) / 4 && open <= 700 - 128,
-            "{open}"
-        );
-        for _ in 0..100 {
-            crowded.read();
-        }
-        assert_eq!(descriptors() - before, open);
-        drop(crowded);
-        assert_eq!(descriptors(), before);
-        assert_eq!(meter(&program, "run-delay").threads.count(), THREADS_MAX);
-        without(program.pid());
-        assert_eq!(descriptors(), before);
-        b"bounded".into()
-    });
-    assert_eq!(told, "bounded");
-}
-
-#[test]
 fn without_descriptors_there_is_no_room() {
     let program = Program::new();
     let told = apart(|| {
@@ -455,13 +428,4 @@ fn without_of_others() -> Vec<(SystemMetric, NoMetric)> {
         .into_iter()
         .chain(events.map(|metric| (metric, why(metric))))
         .collect()
-}
-
-#[test]
-fn threads_share_the_descriptors_there_are() {
-    assert_eq!(room(1, Some(1024)), THREADS_MAX);
-    assert_eq!(room(2, Some(1024)), THREADS_MAX);
-    assert_eq!(room(9, Some(1024)), 99);
-    assert_eq!(room(9, Some(100)), 1);
-    assert_eq!(room(9, None), THREADS_MAX);
 }

@@ -1,5 +1,7 @@
 //! What files of /proc say (proc(5)).
 
+use invivo_proto::control::metrics::SystemMetric;
+
 /// The part of `/proc/PID/stat` that is needed here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
@@ -38,9 +40,58 @@ pub fn resident_pages(line: &str) -> Option<u64> {
     second(line)
 }
 
+/// A file of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum File {
+    Schedstat,
+    Status,
+    Sched,
+    /// It only tells whether the thread lives, which its events do not.
+    Comm,
+}
+
+impl File {
+    /// Its name in the folder of the thread.
+    pub fn name(self) -> &'static str {
+        match self {
+            File::Schedstat => "schedstat",
+            File::Status => "status",
+            File::Sched => "sched",
+            File::Comm => "comm",
+        }
+    }
+
+    /// What it says, where it is there.
+    pub fn values(self, text: &str) -> Option<Vec<(SystemMetric, u64)>> {
+        Some(match self {
+            File::Schedstat => vec![(SystemMetric::RunDelay, run_delay_ns(text)?)],
+            File::Status => {
+                let voluntary = labelled(text, "voluntary_ctxt_switches")?;
+                let involuntary = labelled(text, "nonvoluntary_ctxt_switches")?;
+                let all = voluntary.saturating_add(involuntary);
+                vec![
+                    (SystemMetric::ContextSwitches, all),
+                    (SystemMetric::InvoluntarySwitches, involuntary),
+                ]
+            }
+            File::Sched => {
+                let migrations = labelled(text, "se.nr_migrations")?;
+                vec![(SystemMetric::CpuMigrations, migrations)]
+            }
+            File::Comm => Vec::new(),
+        })
+    }
+}
+
 /// Time that a thread could run and had to wait, in ns, of `/proc/PID/task/TID/schedstat`.
+///
+/// Nothing where all its numbers are 0: a kernel that does not keep them says so. Where they are
+/// kept the first one, the time on a processor, is more in every thread that has run; of one that
+/// has not run yet there is nothing to tell either.
 pub fn run_delay_ns(line: &str) -> Option<u64> {
-    second(line)
+    let mut numbers = line.split_ascii_whitespace();
+    let is_kept = numbers.any(|number| number != "0");
+    second(line).filter(|_| is_kept)
 }
 
 fn second(line: &str) -> Option<u64> {
@@ -92,6 +143,14 @@ mod tests {
         for line in ["", "765", "765 x", "765 -1"] {
             assert_eq!(second(line), None, "{line:?}");
         }
+    }
+
+    #[test]
+    fn a_delay_that_no_kernel_keeps_is_none() {
+        assert_eq!(run_delay_ns("0 0 0\n"), None);
+        assert_eq!(run_delay_ns("5132 0 1\n"), Some(0), "it never had to wait");
+        assert_eq!(run_delay_ns("0 0 1\n"), Some(0));
+        assert_eq!(run_delay_ns(""), None);
     }
 
     #[test]

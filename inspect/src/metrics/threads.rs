@@ -1,12 +1,13 @@
 //! What the system tells of threads, added up for their process.
 //!
 //! A sum grows by what each thread has more than at the last reading, so that it keeps what threads
-//! had that have ended.
+//! had that have ended. Of a thread that is new all counts, from its begin on. One that was left
+//! out before, as there were too many or no descriptor was free, has a past that belongs to no
+//! interval: what it had is where it begins.
 
-use crate::metrics::event::Event;
+use crate::metrics::event::{Event, open_event};
 use crate::metrics::folder::{Folder, Kept};
-use crate::metrics::text::{labelled, run_delay_ns};
-use crate::perf::Refusal;
+use crate::metrics::text::File;
 use invivo_proto::control::metrics::{MetricSet, NoMetric, SYSTEM_METRICS, SystemMetric};
 use std::collections::BTreeMap;
 
@@ -14,6 +15,8 @@ use std::collections::BTreeMap;
 pub struct Threads {
     threads: BTreeMap<i32, Thread>,
     threads_max: usize,
+    /// Threads that the last look left out.
+    unseen: usize,
     wanted: Wanted,
     sums: [u64; SYSTEM_METRICS],
     buffer: Vec<u8>,
@@ -37,53 +40,13 @@ struct Thread {
     last: [u64; SYSTEM_METRICS],
 }
 
-/// A file of a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum File {
-    Schedstat,
-    Status,
-    Sched,
-    /// It only tells whether the thread lives, which its events do not.
-    Comm,
-}
-
-impl File {
-    fn name(self) -> &'static str {
-        match self {
-            File::Schedstat => "schedstat",
-            File::Status => "status",
-            File::Sched => "sched",
-            File::Comm => "comm",
-        }
-    }
-
-    fn values(self, text: &str) -> Option<Vec<(SystemMetric, u64)>> {
-        Some(match self {
-            File::Schedstat => vec![(SystemMetric::RunDelay, run_delay_ns(text)?)],
-            File::Status => {
-                let voluntary = labelled(text, "voluntary_ctxt_switches")?;
-                let involuntary = labelled(text, "nonvoluntary_ctxt_switches")?;
-                let all = voluntary.saturating_add(involuntary);
-                vec![
-                    (SystemMetric::ContextSwitches, all),
-                    (SystemMetric::InvoluntarySwitches, involuntary),
-                ]
-            }
-            File::Sched => {
-                let migrations = labelled(text, "se.nr_migrations")?;
-                vec![(SystemMetric::CpuMigrations, migrations)]
-            }
-            File::Comm => Vec::new(),
-        })
-    }
-}
-
 impl Threads {
     /// Nothing is measured yet, and of so many threads at most later.
     pub fn new(threads_max: usize) -> Threads {
         Threads {
             threads: BTreeMap::new(),
             threads_max,
+            unseen: 0,
             wanted: Wanted {
                 files: Vec::new(),
                 events: Vec::new(),
@@ -100,7 +63,9 @@ impl Threads {
     /// Why that cannot be.
     pub fn begin(&mut self, folder: &Folder, metric: SystemMetric) -> Result<(), NoMetric> {
         if self.threads.is_empty() {
-            let tids = folder.tids()?.into_iter().take(self.threads_max);
+            let tids = folder.tids()?;
+            self.unseen = tids.len().saturating_sub(self.threads_max);
+            let tids = tids.into_iter().take(self.threads_max);
             self.threads = tids.map(|tid| (tid, Thread::default())).collect();
         }
         let file = match metric {
@@ -116,13 +81,17 @@ impl Threads {
             return Ok(());
         }
         let buffer = &mut self.buffer;
+        let mut is_told = false;
         each(&mut self.threads, |tid, thread| {
             let kept = folder.file_of_thread(tid, file.name())?;
-            let values = file.values(&kept.read(buffer)?);
-            values.ok_or(NoMetric::Unsupported)?;
+            // Of a thread that has not run yet it may say nothing, though of others it does.
+            is_told |= file.values(&kept.read(buffer)?).is_some();
             thread.files.push((file, kept));
             Ok(())
         })?;
+        if !is_told {
+            return Err(NoMetric::Unsupported);
+        }
         self.wanted.files.push(file);
         Ok(())
     }
@@ -133,7 +102,7 @@ impl Threads {
         }
         let with_kernel = &mut self.wanted.with_kernel;
         let begun = each(&mut self.threads, |tid, thread| {
-            let event = open_event(tid, metric, with_kernel).map_err(no_metric)?;
+            let event = open_event(tid, metric, with_kernel)?;
             thread.events.push(event);
             Ok(())
         });
@@ -157,26 +126,55 @@ impl Threads {
         let mut read = MetricSet::NONE;
         self.threads
             .retain(|_, thread| thread.add_to(&mut self.sums, &mut read, &mut self.buffer));
-        for tid in folder.tids().unwrap_or_default() {
+        self.look_for_new(folder, &mut read);
+        let sums = SystemMetric::ALL.into_iter().zip(self.sums);
+        sums.filter(|(metric, _)| read.contains(*metric)).collect()
+    }
+
+    /// Opens what threads there are beside those that are measured, as far as there is room.
+    fn look_for_new(&mut self, folder: &Folder, read: &mut MetricSet) {
+        // A thread that is opened now may be one that was left out. One that is really new loses
+        // then what it did since the last reading.
+        let were_left_out = self.unseen > 0;
+        self.unseen = 0;
+        let Ok(tids) = folder.tids() else {
+            // The list takes a descriptor, too. Without one there is none for a thread.
+            let threads = folder.threads().unwrap_or(0);
+            self.unseen = threads.saturating_sub(self.threads.len());
+            return;
+        };
+        let mut has_room = true;
+        for tid in tids {
             if self.threads.contains_key(&tid) {
                 continue;
             }
-            if self.threads.len() >= self.threads_max {
-                break;
+            has_room &= self.threads.len() < self.threads_max;
+            if !has_room {
+                self.unseen += 1;
+                continue;
             }
             match self.wanted.open(folder, tid) {
                 Ok(mut thread) => {
-                    thread.add_to(&mut self.sums, &mut read, &mut self.buffer);
+                    if were_left_out {
+                        thread.leave_past(&mut self.buffer);
+                    }
+                    thread.add_to(&mut self.sums, read, &mut self.buffer);
                     self.threads.insert(tid, thread);
                 }
                 // A thread ends at any time.
                 Err(NoMetric::Ended) => {}
                 // The next one would fare no better.
-                Err(_) => break,
+                Err(_) => {
+                    has_room = false;
+                    self.unseen += 1;
+                }
             }
         }
-        let sums = SystemMetric::ALL.into_iter().zip(self.sums);
-        sums.filter(|(metric, _)| read.contains(*metric)).collect()
+    }
+
+    /// Threads that there were at the last look, and that are not measured.
+    pub fn unseen(&self) -> usize {
+        self.unseen
     }
 
     /// Threads that are measured.
@@ -215,7 +213,7 @@ impl Wanted {
             thread.files.push((*file, kept));
         }
         for metric in &self.events {
-            match open_event(tid, *metric, &mut self.with_kernel).map_err(no_metric) {
+            match open_event(tid, *metric, &mut self.with_kernel) {
                 Ok(event) => thread.events.push(event),
                 Err(NoMetric::NoRoom) => return Err(NoMetric::NoRoom),
                 // Its files tell something without it.
@@ -226,33 +224,17 @@ impl Wanted {
     }
 }
 
-/// Opens an event, without the kernel's side where that is forbidden.
-fn open_event(tid: i32, metric: SystemMetric, with_kernel: &mut bool) -> Result<Event, Refusal> {
-    // All migrations happen in the kernel: without its side there are none.
-    if metric == SystemMetric::CpuMigrations {
-        return Event::open(tid, metric, true);
-    }
-    let opened = Event::open(tid, metric, *with_kernel);
-    match opened {
-        Err(Refusal::Forbidden { .. }) if *with_kernel => {
-            let event = Event::open(tid, metric, false)?;
-            *with_kernel = false;
-            Ok(event)
-        }
-        _ => opened,
-    }
-}
-
-fn no_metric(refusal: Refusal) -> NoMetric {
-    match refusal {
-        Refusal::Forbidden { paranoid } => NoMetric::Forbidden { paranoid },
-        Refusal::NoRoom => NoMetric::NoRoom,
-        Refusal::Ended => NoMetric::Ended,
-        Refusal::Unsupported => NoMetric::Unsupported,
-    }
-}
-
 impl Thread {
+    /// Takes what its files say for what was there before. Events begin at 0 in any case.
+    fn leave_past(&mut self, buffer: &mut Vec<u8>) {
+        for (file, kept) in &self.files {
+            let values = kept.read(buffer).ok().and_then(|text| file.values(&text));
+            for (metric, now) in values.into_iter().flatten() {
+                self.last[metric as usize] = now;
+            }
+        }
+    }
+
     /// Adds what is new to the sums, and notes what could be read; whether the thread lives.
     fn add_to(
         &mut self,

@@ -10,6 +10,8 @@ pub struct Measuring {
     pub open: Option<Open>,
     /// Time on a processor that all readings took.
     pub cost: Duration,
+    /// What is done once, before the first.
+    pub is_prepared: bool,
 }
 
 /// What is measured now.

@@ -108,6 +108,21 @@ impl PlaceSocket {
         }
     }
 
+    /// The same without waiting at all, for what is sent again and again: a place that reads nothing
+    /// for long must not hold up everything else each time.
+    ///
+    /// # Errors
+    /// When the place is gone.
+    pub fn offer_now(&self, message: &FromSupervisor) -> std::io::Result<bool> {
+        let bytes = encode(message).map_err(std::io::Error::other)?;
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        match rustix::net::send(&self.fd, &bytes, flags) {
+            Ok(_) => Ok(true),
+            Err(rustix::io::Errno::AGAIN) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Gives the next message without waiting: an order where there is one, because a walk through
     /// the rank's threads takes up to some tenths of a second, and a stop must not wait for those.
     pub fn receive(&mut self) -> Received {

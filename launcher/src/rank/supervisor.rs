@@ -35,6 +35,7 @@ use crate::rank::place_socket::{PlaceSocket, Received};
 use crate::rank::salvager::{AwaitedSalvager, SALVAGER_POLL};
 use crate::rank::sampling::Sampling;
 use crate::rank::shared_memory::SharedMemory;
+use crate::rank::spent::Spent;
 use crate::tool::startup_barrier::poll_interval;
 use invivo_inspect::fault::SeenFault;
 use invivo_inspect::pending_call::Watch;
@@ -125,6 +126,7 @@ pub(super) struct Supervisor<'a> {
     pub(super) watch: Watch,
     sampling: Sampling,
     measuring: Measuring,
+    spent: Spent,
     /// The launcher, or a user, has asked for the end.
     asked_to_end: bool,
     /// The rank is in `MPI_Abort` and waits for our answer.
@@ -223,6 +225,7 @@ fn start(assignment: &RankAssignment) -> Result<Supervisor<'_>, (i32, String)> {
         watch: Watch::default(),
         sampling: Sampling::default(),
         measuring: Measuring::default(),
+        spent: Spent::default(),
         asked_to_end: false,
         aborting: false,
         let_go: false,
@@ -242,6 +245,7 @@ impl Supervisor<'_> {
                 self.salvager.as_ref().and(Some(SALVAGER_POLL)),
                 self.place_gone.and(Some(THROUGH_POLL)),
                 self.before_reading(),
+                self.before_spent(),
             ];
             self.wait(polls.into_iter().flatten().min());
             self.note_mpi();
@@ -337,6 +341,7 @@ impl Supervisor<'_> {
         }
         self.pass_profile();
         self.take_due_reading();
+        self.tell_spent();
         self.let_abort();
     }
 
@@ -412,6 +417,14 @@ impl Supervisor<'_> {
             self.place_fails(error);
         }
         matches!(offered, Some(Ok(true)))
+    }
+
+    /// The same without waiting.
+    fn offer_now(&mut self, message: &FromSupervisor) {
+        let offered = self.place.as_ref().map(|place| place.offer_now(message));
+        if let Some(Err(error)) = &offered {
+            self.place_fails(error);
+        }
     }
 
     pub(super) fn tell(&mut self, message: &FromSupervisor) {

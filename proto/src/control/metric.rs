@@ -273,16 +273,31 @@ impl SystemMetric {
 pub struct ProgramName([u8; PROGRAM_NAME_BYTES]);
 
 impl ProgramName {
-    /// Of bytes up to the first that is 0, [`PROGRAM_NAME_BYTES`] at most; what is not printable
-    /// ASCII becomes a question mark. Nothing where there is no byte.
+    /// Of bytes up to the first that is 0, [`PROGRAM_NAME_BYTES`] at most; each byte that is not of
+    /// UTF-8, as of a character that was cut, and each character that is not printable becomes a
+    /// question mark. Nothing where there is no byte.
     pub fn new(bytes: &[u8]) -> Option<ProgramName> {
+        let end = bytes.iter().position(|&byte| byte == 0);
+        let bytes = &bytes[..end.unwrap_or(bytes.len()).min(PROGRAM_NAME_BYTES)];
         let mut name = [0; PROGRAM_NAME_BYTES];
-        let bytes = bytes.iter().take_while(|&&byte| byte != 0);
-        for (to, &byte) in name.iter_mut().zip(bytes) {
-            *to = match byte {
-                b' '..=b'~' => byte,
-                _ => b'?',
+        let mut used = 0;
+        // Nothing becomes longer than it was, so that it fits.
+        let mut put = |character: char| {
+            if let Some(room) = name.get_mut(used..used + character.len_utf8()) {
+                character.encode_utf8(room);
+                used += character.len_utf8();
+            }
+        };
+        for chunk in bytes.utf8_chunks() {
+            let printable = |character| {
+                if is_printable(character) {
+                    character
+                } else {
+                    '?'
+                }
             };
+            chunk.valid().chars().map(printable).for_each(&mut put);
+            chunk.invalid().iter().for_each(|_| put('?'));
         }
         (name[0] != 0).then_some(ProgramName(name))
     }
@@ -296,6 +311,15 @@ impl ProgramName {
     }
 }
 
+/// Neither moves a terminal's cursor nor changes the direction of a text.
+fn is_printable(character: char) -> bool {
+    let is_hidden = matches!(
+        character,
+        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+    );
+    !character.is_control() && !is_hidden
+}
+
 impl fmt::Display for ProgramName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -305,6 +329,7 @@ impl fmt::Display for ProgramName {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::format;
     use alloc::string::ToString;
     use alloc::vec::Vec;
 
@@ -331,6 +356,11 @@ mod tests {
     fn programs_names_are_short_and_printable() {
         let name = |bytes| ProgramName::new(bytes).map(|name| name.to_string());
         assert_eq!(name(b"a\x1b[2J\xff\0b").as_deref(), Some("a?[2J?"));
+        assert_eq!(name("L\u{e4}nge".as_bytes()).as_deref(), Some("L\u{e4}nge"));
+        assert_eq!(name("\u{202e}x\u{9b}".as_bytes()).as_deref(), Some("?x?"));
+        // Cut within its last character.
+        let long = format!("{}\u{e4}", "x".repeat(31));
+        assert_eq!(name(long.as_bytes()), Some("x".repeat(31) + "?"));
         assert_eq!(name(&[b'x'; 40]), Some("x".repeat(32)));
         assert_eq!(name(b""), None);
         assert_eq!(name(b"\0x"), None);

@@ -179,6 +179,8 @@ pub struct Reading {
     pub at_ns: u64,
     /// Time on a processor that all readings took so far, in ns.
     pub cost_ns: u64,
+    /// Threads that were not seen: there is no room for so many.
+    pub unseen: u32,
     /// The system's. One that could not be read now is not there.
     pub system: Vec<(SystemMetric, u64)>,
     /// What the program keeps, [`PROGRAM_METRICS_MAX`] at most; only [`Metric::Counter`] and
@@ -222,6 +224,8 @@ pub struct MetricsStatus {
     pub readings: u64,
     /// Time on a processor that they took, in ns.
     pub cost_ns: u64,
+    /// Threads that are not seen in metrics of threads, as there is no room for so many.
+    pub unseen: u64,
     /// All of the system's, and those of programs, [`METRICS_MAX`] at most.
     pub metrics: BTreeMap<Metric, MetricStatus>,
     /// Counters and values of programs are left out, or found no room in their rank.
@@ -244,6 +248,7 @@ impl MetricsStatus {
         self.program = self.program.saturating_add(from.program);
         self.readings = self.readings.saturating_add(from.readings);
         self.cost_ns = self.cost_ns.saturating_add(from.cost_ns);
+        self.unseen = self.unseen.saturating_add(from.unseen);
         for (metric, from) in from.metrics {
             let into = self.metrics.entry(metric).or_default();
             into.now = into.now.saturating_add(from.now);
@@ -275,6 +280,7 @@ pub struct MetricStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn sets_are_read_back() {
@@ -294,6 +300,70 @@ mod tests {
         for wrong in ["", "page-faults,", "pagefaults", "mpi", "counter:steps"] {
             let refused = wrong.parse::<MetricSet>().expect_err("no set");
             assert!(refused.to_string().contains("resident-memory, "), "{wrong}");
+        }
+    }
+
+    /// A rank with some counters, measured or not, and a reason why something is not.
+    fn rank(number: u32) -> impl proptest::strategy::Strategy<Value = MetricsStatus> {
+        let counters = prop::collection::btree_set(0u32..90, 0..40);
+        (counters, any::<bool>(), 1u64..9, 0u32..3).prop_map(
+            move |(counters, on, interval_ns, why)| {
+                let counter = |of: u32| {
+                    let name = alloc::format!("{of:03}");
+                    Metric::Counter(ProgramName::new(name.as_bytes()).expect("a name"))
+                };
+                let reason = [NoMetric::Ended, NoMetric::Silent, NoMetric::NoRoom][why as usize];
+                let without = MetricStatus {
+                    without: [(reason, NamedRanks::of(crate::ids::Rank(number)))].into(),
+                    ..MetricStatus::default()
+                };
+                let of = |now| MetricStatus {
+                    now,
+                    kept: 1,
+                    ..MetricStatus::default()
+                };
+                let metrics = counters
+                    .into_iter()
+                    .map(|of_rank| (counter(of_rank), of(on.into())));
+                let cycles = [(Metric::System(SystemMetric::Cycles), without)];
+                MetricsStatus {
+                    ranks: 1,
+                    measured: on.into(),
+                    interval_ns: if on {
+                        (interval_ns, interval_ns)
+                    } else {
+                        (0, 0)
+                    },
+                    readings: 2,
+                    metrics: metrics.chain(cycles).collect(),
+                    ..MetricsStatus::default()
+                }
+            },
+        )
+    }
+
+    fn merged(of: &[MetricsStatus]) -> MetricsStatus {
+        let mut sum = MetricsStatus::default();
+        of.iter().for_each(|one| sum.merge(one.clone()));
+        sum
+    }
+
+    proptest! {
+        #[test]
+        fn any_order_and_grouping_gives_the_same(
+            ranks in (0u32..12).map(rank).collect::<Vec<_>>(),
+            turned in 0usize..12,
+            cuts in prop::collection::vec(0usize..=12, 3),
+        ) {
+            let flat = merged(&ranks);
+            let mut other = ranks;
+            other.rotate_left(turned);
+            let mut cuts = cuts;
+            cuts.sort_unstable();
+            let [a, b, c] = cuts[..] else { unreachable!() };
+            let parts = [&other[..a], &other[a..b], &other[b..c], &other[c..]].map(merged);
+            prop_assert_eq!(merged(&parts), flat.clone());
+            prop_assert!(flat.metrics.len() <= METRICS_MAX);
         }
     }
 }

@@ -224,7 +224,7 @@ pub struct Coverage {
     /// Time that the ranks spent in our code, in ns summed over ranks (measured on samples, scaled
     /// up).
     pub overhead_ns: u64,
-    /// CPU time of the tool processes, in ns.
+    /// CPU time of the tool processes, and of what samples and measures ranks, in ns.
     pub tool_cpu_ns: u64,
     /// Packets that came over MPI.
     pub packets_mpi: u64,

@@ -30,4 +30,6 @@ pub mod program_metric {
     pub const COUNTER: u32 = 2;
     /// It is set.
     pub const VALUE: u32 = 3;
+    /// Whoever had it never came to write its name: nobody's any more.
+    pub const GIVEN_UP: u32 = 4;
 }

@@ -22,6 +22,7 @@ pub fn reading() -> Reading {
         measuring: 3,
         at_ns: 5_000_000_000,
         cost_ns: 70_000,
+        unseen: 44,
         system: vec![(SystemMetric::PageFaults, 1234)],
         program: vec![
             (Metric::Counter(name("steps")), 40),
@@ -73,6 +74,7 @@ pub fn metrics_status() -> MetricsStatus {
         interval_ns: (10_000_000, 100_000_000),
         readings: 77,
         cost_ns: 5_000_000,
+        unseen: 44,
         metrics: can.into_iter().chain(cannot).collect(),
         more: true,
     }

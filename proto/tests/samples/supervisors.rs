@@ -56,6 +56,7 @@ pub fn from_supervisors() -> Vec<FromSupervisor> {
             outcome: Err((SystemMetric::Cycles, NoMetric::Unsupported)),
         },
         FromSupervisor::Measured(reading()),
+        FromSupervisor::Spent { cpu_ns: 40_000_000 },
         FromSupervisor::MetricsTried {
             trying: 8,
             without: without(),

@@ -2,8 +2,8 @@
 
 use super::*;
 use invivo_grpc::v1::{
-    AnalysisStatus, CallSiteRow, CodeFunction, ColumnEfficiency, Coverage, FunctionRow, RankCounts,
-    RankWaits, RecordingStatus, WaitStateRow,
+    AnalysisStatus, CallSiteRow, CodeFunction, ColumnEfficiency, Coverage, FunctionRow, GridCell,
+    GridRow, RankCounts, RankWaits, RecordingStatus, WaitStateRow,
 };
 
 fn efficiency(load_balance: f64, communication_efficiency: f64) -> Efficiency {
@@ -142,33 +142,25 @@ fn waiting_has_a_name_a_function_and_a_rank() {
 
 #[test]
 fn unmatched_messages_are_mentioned_where_they_matter() {
+    let mentions = |seen: &Seen| {
+        let sentence = explain_seen(seen).sentence;
+        sentence.contains("analyses on messages")
+    };
     let mut seen = waited(
         seen(efficiency(0.99, 0.4), efficiency(0.97, 0.4)),
         [0, 0],
         [0, 0],
     );
-    assert!(
-        !explain_seen(&seen)
-            .sentence
-            .contains("analyses on messages")
-    );
+    assert!(!mentions(&seen));
     for row in &mut seen.after.rows {
         row.calls.as_mut().expect("calls").function = "MPI_Waitall".into();
     }
-    assert!(
-        explain_seen(&seen)
-            .sentence
-            .contains("analyses on messages")
-    );
+    assert!(mentions(&seen));
     seen.waits_after.messages = Some(AnalysisStatus {
         on: 1,
         ..AnalysisStatus::default()
     });
-    assert!(
-        !explain_seen(&seen)
-            .sentence
-            .contains("analyses on messages")
-    );
+    assert!(!mentions(&seen));
 }
 
 #[test]
@@ -260,4 +252,45 @@ fn where_nothing_ends_the_question_is_who_waits() {
     let told = explain_seen(&seen);
     assert_eq!(told.limit, Limit::Standstill);
     assert!(told.sentence.contains("invivo hang"), "{}", told.sentence);
+}
+
+/// Rank 3 sleeps for most of the time that it is said to compute.
+#[test]
+fn of_a_rank_that_sleeps_it_is_said_so() {
+    let grid = |metric: &str, value| GridReply {
+        metric: metric.into(),
+        block_ranks: 1,
+        columns: 3,
+        width_ns: 1_000_000_000,
+        rows: vec![GridRow {
+            row: 3,
+            cells: Vec::new(),
+            total: Some(GridCell {
+                ranks: 1,
+                recorded_ns: 3_000_000_000,
+                sum: value,
+                min: value,
+                min_rank: 3,
+                max: value,
+                max_rank: 3,
+            }),
+        }],
+        ..GridReply::default()
+    };
+    let measured = vec![
+        grid(COMPUTE, 2_700_000_000),
+        grid("cpu-time", 400_000_000),
+        grid("run-delay", 100_000_000),
+    ];
+    let of = |whole| {
+        explain_seen(&Seen {
+            measured: measured.clone(),
+            ..seen(whole, whole)
+        })
+    };
+    let uneven = of(efficiency(0.5, 0.9));
+    assert!(uneven.outside_mpi.is_some(), "{uneven:?}");
+    insta::assert_snapshot!(uneven.sentence);
+    // Where no rank is the limit, nothing is said of one.
+    assert_eq!(of(efficiency(0.99, 0.4)).outside_mpi, None);
 }

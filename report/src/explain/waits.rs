@@ -1,6 +1,7 @@
 //! How much of the time in MPI over an interval was waiting for a rank that came late, and for
 //! which: wait states by Scalasca's definitions.
 
+use super::Site;
 use crate::units::share;
 use invivo_grpc::v1::{WaitStateRow, WaitStatesReply};
 use serde::{Deserialize, Serialize};
@@ -8,6 +9,18 @@ use std::collections::BTreeMap;
 
 /// What waits without a cause ends with: the operation takes its time.
 const COMPLETION: &str = "Completion";
+/// What functions for messages of two ranks begin with, but for the collectives among them.
+const OF_MESSAGES: [&str; 9] = [
+    "MPI_Send",
+    "MPI_Ssend",
+    "MPI_Rsend",
+    "MPI_Bsend",
+    "MPI_Recv",
+    "MPI_Mrecv",
+    "MPI_Wait",
+    "MPI_Probe",
+    "MPI_Mprobe",
+];
 
 /// Waiting over an interval.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -102,4 +115,20 @@ pub(super) fn told(of: &Waiting) -> String {
         ));
     }
     text
+}
+
+/// What is not known of waits while messages are not matched, and how to know it.
+pub(super) fn unmatched(after: &WaitStatesReply, site: Option<&Site>) -> &'static str {
+    let of_messages = |site: &Site| {
+        let begins = |name: &&str| site.function.starts_with(name);
+        OF_MESSAGES.iter().any(begins)
+    };
+    let messages = after.messages.as_ref();
+    match messages.is_some_and(|of| of.on == 0) && site.is_some_and(of_messages) {
+        true => {
+            "; whether they wait for each other's messages is told after invivo analyses on \
+                 messages"
+        }
+        false => "",
+    }
 }

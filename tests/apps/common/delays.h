@@ -1,4 +1,4 @@
-/* What keeps a rank from computing outside of MPI: another process on its processor, its disk. */
+/* What keeps a rank from computing outside of MPI: others on its processor, files, services. */
 #ifndef DELAYS_H
 #define DELAYS_H
 
@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -70,18 +71,47 @@ static void end_neighbour(void)
     neighbour = 0;
 }
 
-/* For so long, writes a block to a file in LOG_DIR and waits until it is on the disk, again and
- * again. The file has no name, so that none is left. */
-static void write_to_disk(const char *block, size_t bytes, double ms)
+/* Writes a block to a file in LOG_DIR and waits until it is on the disk. The file has no name, so
+ * that none is left. */
+static void write_to_disk(const char *block, size_t bytes)
 {
     static int file = -1;
-    const double end = ms_of(CLOCK_MONOTONIC) + ms;
     if (file < 0)
         file = open(getenv("LOG_DIR"), O_TMPFILE | O_RDWR, 0600);
-    do {
-        if (pwrite(file, block, bytes, 0) != (ssize_t)bytes || fsync(file))
-            exit(73);
-    } while (ms_of(CLOCK_MONOTONIC) < end);
+    if (pwrite(file, block, bytes, 0) != (ssize_t)bytes || fsync(file))
+        exit(73);
+}
+
+/* Waits for the answer of another process, which takes so long: unlike a disk, it always does. */
+static void wait_for_service(double ms)
+{
+    static int ends[2] = {-1, -1};
+    const pid_t parent = getpid();
+    char byte = 0;
+    if (ends[0] < 0) {
+        if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
+            exit(74);
+        const pid_t service = fork();
+        if (service < 0)
+            exit(75);
+        if (service == 0) {
+            const struct timespec length = {0, (long)(ms * 1e6)};
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            if (getppid() != parent)
+                _exit(0);
+            /* It ends when its parent does, or closes the other end. */
+            close(ends[0]);
+            while (read(ends[1], &byte, 1) == 1) {
+                nanosleep(&length, NULL);
+                if (write(ends[1], &byte, 1) != 1)
+                    break;
+            }
+            _exit(0);
+        }
+        close(ends[1]);
+    }
+    if (write(ends[0], &byte, 1) != 1 || read(ends[0], &byte, 1) != 1)
+        exit(76);
 }
 
 #endif

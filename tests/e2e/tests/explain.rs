@@ -1,12 +1,15 @@
 //! What limits a job, in a sentence: programs whose limit is known, with the rank and the line.
 
-use invivo_e2e::job::Job;
+use invivo_e2e::job::{Job, Running};
 use invivo_e2e::mpi::Family;
 use invivo_e2e::paths;
 use invivo_e2e::programs::{Language, in_language, program};
 use serde_json::Value;
+use std::time::{Duration, Instant};
 
 const RANKS: u32 = 4;
+/// What is measured from the start.
+const MEASURED: &str = "usual,read-bytes,written-bytes@50ms";
 
 /// What is said of a program while it runs.
 fn told(family: Family, name: &str, arguments: &[&str]) -> Value {
@@ -89,6 +92,90 @@ fn the_function_of_the_culprit_is_named() {
         running.tell("stop");
         assert_eq!(running.end().code(), 0);
     }
+}
+
+/// Lets the program of planted faults go on to one, and waits until values are of it alone.
+fn plant(running: &Running, kind: &str) {
+    running.tell(kind);
+    let begun = Instant::now();
+    while !running.logs().join(format!("running.{kind}")).exists() {
+        assert!(begun.elapsed() < Duration::from_secs(5), "{kind}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(500));
+}
+
+/// Of a rank that computes longer it is said whether it sleeps, has no processor, or writes.
+fn what_a_rank_does_outside_mpi_is_said(family: Family) {
+    let command = program(family, "planted_faults", []);
+    let job = Job::run_by_invivo(family, RANKS, &command);
+    let mut running = job.options(["--metrics", MEASURED]).start();
+    running.wait_for_answers();
+    let of = |kind: &str, rank: u32| {
+        plant(&running, kind);
+        let told = running.client().json(&["explain", "--for", "3s"]);
+        println!("{family:?} {kind}: {}", told["sentence"]);
+        println!("{family:?} {kind}: {}", told["outside_mpi"]);
+        is(&told, "load_balance", &at_mark(kind));
+        assert_eq!(told["rank"], rank, "{told}");
+        told
+    };
+    let part = |told: &Value, name: &str| told["outside_mpi"][name].as_f64();
+    let says = |told: &Value, words: &str| {
+        let sentence = told["sentence"].as_str().unwrap_or_default();
+        sentence.contains(words)
+    };
+    let (no_processor, asleep) = ("could run and had no processor", "was on no processor");
+
+    // Its work is sleep.
+    let sleeps = of("imbalance", 2);
+    assert!(part(&sleeps, "off_processor_share") > Some(0.6), "{sleeps}");
+    assert!(part(&sleeps, "run_delay_share") < Some(0.3), "{sleeps}");
+    assert!(
+        says(&sleeps, asleep) && !says(&sleeps, "it wrote"),
+        "{sleeps}"
+    );
+
+    let shares = of("shared_processor", 1);
+    assert!(part(&shares, "run_delay_share") >= Some(0.3), "{shares}");
+    assert!(part(&shares, "off_processor_share") < Some(0.3), "{shares}");
+    assert!(
+        says(&shares, no_processor) && !says(&shares, asleep),
+        "{shares}"
+    );
+
+    let writes = of("io_stall", 2);
+    assert!(
+        part(&writes, "off_processor_share") >= Some(0.4),
+        "{writes}"
+    );
+    assert!(part(&writes, "written_bytes_per_s") > Some(1e6), "{writes}");
+    assert!(
+        says(&writes, asleep) && says(&writes, "(it wrote "),
+        "{writes}"
+    );
+
+    // Of what is not measured nothing is said.
+    running.client().all_do(RANKS, &["metrics", "off"]);
+    let silent = running.client().json(&["explain", "--for", "1s"]);
+    assert_eq!(silent["outside_mpi"], Value::Null, "{silent}");
+    running.tell("stop");
+    assert_eq!(running.end().code(), 0);
+}
+
+/// The line of a planted fault.
+fn at_mark(kind: &str) -> String {
+    line("planted_faults.c", &format!("/* at {kind} */"))
+}
+
+#[test]
+fn what_a_rank_does_outside_mpi_on_open_mpi() {
+    what_a_rank_does_outside_mpi_is_said(Family::Ompi);
+}
+
+#[test]
+fn what_a_rank_does_outside_mpi_on_mpich() {
+    what_a_rank_does_outside_mpi_is_said(Family::Mpich);
 }
 
 #[test]

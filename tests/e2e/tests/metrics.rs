@@ -175,6 +175,34 @@ fn sets_change_on_mpich() {
     sets_change_while_a_program_runs(Family::Mpich);
 }
 
+/// While a rank is paused nothing of it counts, and a reset discards what was before it.
+#[test]
+fn pauses_and_resets_are_kept_to() {
+    let command = metric_stages(Family::Mpich, 2, STEPS);
+    let mut job = Job::observed(Family::Mpich, RANKS, &command).start();
+    job.wait_for_answers();
+    set(&job, "page-faults,cpu-time");
+    let one = stage(&mut job, 0);
+    job.client().pause(RANKS, "30s");
+    let recorded_ns = |job: &Running| number(&total(job, "page-faults"), "/recorded_ns");
+    // The last reading before the pause is one of them.
+    std::thread::sleep(Duration::from_millis(100));
+    let before_ns = recorded_ns(&job);
+    std::thread::sleep(Duration::from_secs(2));
+    assert_eq!(recorded_ns(&job), before_ns);
+    job.client().resume(RANKS);
+    near("page-faults", sum(&job, "page-faults"), one.faults, 20);
+
+    job.client().all_do(RANKS, &["reset"]);
+    let two = stage(&mut job, 1);
+    job.client().all_do(RANKS, &["metrics", "off"]);
+    near("behind a reset", sum(&job, "page-faults"), two.faults, 20);
+    job.tell("stop");
+    let ended = job.end();
+    assert_eq!(ended.code(), 0);
+    ended.assert_nothing_left();
+}
+
 /// A program says when it touched pages; columns say the same.
 #[test]
 fn columns_have_what_was_in_their_time() {

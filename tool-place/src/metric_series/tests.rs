@@ -163,6 +163,30 @@ fn a_new_counter_begins_at_nothing() {
     assert_eq!(feeding.total(value), (100, 20 * MS));
 }
 
+/// On another node than the root's it is the node's own time that stands in for it.
+#[test]
+fn before_job_time_is_known_nothing_counts() {
+    let mut feeding = Feeding::new();
+    feeding.job = JobClock::below(0);
+    feeding.read(1, 1 << 50, 100, 5);
+    feeding.job = JobClock::root();
+    feeding.read(1, 10 * MS, 150, 5);
+    feeding.read(1, 20 * MS, 170, 5);
+    assert_eq!(feeding.total(FAULTS), (20, 10 * MS));
+}
+
+/// Zoomed in, no column is without its part of an interval of a minute.
+#[test]
+fn long_intervals_have_no_gaps() {
+    let mut feeding = Feeding::new();
+    feeding.read(1, 0, 0, 5);
+    feeding.read(1, 60_000 * MS, 6000, 5);
+    let columns = feeding.columns(FAULTS, 10_000 * MS, 256);
+    let measured = columns.iter().map(|(_, ns)| *ns);
+    let (least, most) = (measured.clone().min(), measured.max());
+    assert_eq!(least, most, "{columns:?}");
+}
+
 #[test]
 fn pauses_take_no_time() {
     let mut feeding = Feeding::new();
@@ -193,9 +217,11 @@ fn what_goes_back_adds_nothing() {
     let mut feeding = Feeding::new();
     feeding.read(1, 0, 500, 1);
     feeding.read(1, 10 * MS, 400, 1);
-    // Nor does a reading that comes again.
+    // Nor does a reading that comes again: the next one has it.
     feeding.read(1, 10 * MS, 900, 1);
     assert_eq!(feeding.total(FAULTS).0, 0);
+    feeding.read(1, 20 * MS, 450, 1);
+    assert_eq!(feeding.total(FAULTS).0, 50);
 }
 
 #[test]

@@ -46,6 +46,8 @@ pub struct LocalRank {
     /// What is measured of it beside its calls.
     pub metrics: MetricSeries,
     pub life: Life,
+    /// Time on a processor that sampling and measuring it took, in ns.
+    pub spent_ns: u64,
     /// How it ended, otherwise than through `MPI_Finalize`.
     pub ended: Option<Ended>,
     /// Where the thread was that ended it.
@@ -69,6 +71,7 @@ impl LocalRank {
         LocalRank {
             records: RankRecords::new(rank),
             metrics: MetricSeries::default(),
+            spent_ns: 0,
             life: Life::Absent,
             ended: None,
             fault: None,

@@ -5,6 +5,7 @@ use crate::analyses::Analyses;
 use crate::cuts::Cuts;
 use crate::gates;
 use crate::memory::Memory;
+use crate::metric_series::MetricSeries;
 use crate::notes::{Notes, Trouble};
 use crate::rank::{Feed, RankRecords};
 use crate::store::Budget;
@@ -311,6 +312,9 @@ impl LocalRanks {
                 self.me, self.set
             )
         });
+        for one in &mut self.ranks {
+            one.metrics = MetricSeries::default();
+        }
         self.feed = Feed {
             analyses: Analyses::new(self.layout, self.me, clock),
             cuts: Cuts::default(),
@@ -342,6 +346,7 @@ impl LocalRanks {
             ..Coverage::default()
         };
         for one in &self.ranks {
+            coverage.tool_cpu_ns = coverage.tool_cpu_ns.saturating_add(one.spent_ns);
             one.records.add_coverage(
                 now.ticks,
                 |ticks| self.feed.analyses.clock().duration_ns(ticks),

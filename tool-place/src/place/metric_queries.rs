@@ -1,7 +1,7 @@
 //! Answers what is measured of the ranks and what could be: their supervisors try each metric once.
 //!
 //! What a machine can measure does not change while a job runs, so that it is asked when somebody
-//! wants to know it, and then known.
+//! wants to know it, and then known; but for reasons that pass.
 
 use super::local_rank::{Life, LocalRank};
 use super::local_ranks::LocalRanks;
@@ -53,6 +53,16 @@ impl MetricQueries {
         }
     }
 
+    /// Forgets answers with reasons that may pass: they are asked for again.
+    fn forget_passing(&mut self) {
+        let lasts = |why: NoMetric| match why {
+            NoMetric::Unsupported | NoMetric::Forbidden { .. } | NoMetric::Unreadable => true,
+            NoMetric::NoRoom | NoMetric::Starting | NoMetric::Ended | NoMetric::Silent => false,
+        };
+        self.tried
+            .retain(|_, without| without.iter().all(|(_, why)| lasts(*why)));
+    }
+
     /// A rank has no supervisor any more: nothing comes of it.
     pub fn lost(&mut self, rank: Rank) {
         self.awaited.remove(&rank);
@@ -69,6 +79,7 @@ impl MetricQueries {
         // One that is silent is asked again with the next question.
         self.awaited.clear();
         let status = self.status(local);
+        self.forget_passing();
         let coverage = local.coverage(now);
         let waiting = self.waiting.drain(..);
         waiting
@@ -106,6 +117,11 @@ impl MetricQueries {
             interval_ns: (interval_ns, interval_ns),
             readings,
             cost_ns,
+            unseen: if is_measured {
+                series.unseen().into()
+            } else {
+                0
+            },
             more: lost.unwrap_or(false),
             ..MetricsStatus::default()
         };

@@ -107,6 +107,12 @@ impl Place {
             FromSupervisor::Measured(reading) => {
                 measuring::read(now, rank, &reading, self.tree.clock(), &mut self.local);
             }
+            FromSupervisor::Spent { cpu_ns } => {
+                if let Some(index) = self.local.index(rank) {
+                    let spent_ns = &mut self.local.ranks[index].spent_ns;
+                    *spent_ns = cpu_ns.max(*spent_ns);
+                }
+            }
             FromSupervisor::MetricsTried { without, .. } => {
                 self.queries.metrics.tried(rank, without);
                 self.answer_due_queries(now);

@@ -31,9 +31,11 @@ pub fn metrics() -> MetricsStatus {
     let mut status_of = MetricsStatus {
         ranks: 4,
         measured: 4,
+        program: 4,
         interval_ns: (S / 20, S / 10),
         readings: 400,
         cost_ns: 8_000_000,
+        unseen: 44,
         metrics: all.into(),
         more: true,
     };

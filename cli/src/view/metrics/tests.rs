@@ -86,8 +86,8 @@ fn values_stand_with_their_units_and_ranks() {
          \n\
          from 0 s to 10.0 s; the mean is a rank's: of what is added up by the second, of times as \
          a share\n\
-         2 of 2 ranks measured every 100 ms; 200 readings so far took 20.0 us each, beside the \
-         ranks\n"
+         2 of 2 ranks measured every 100 ms; 200 readings so far took 20.0 us of a processor \
+         each\n"
     );
 }
 

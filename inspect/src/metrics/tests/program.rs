@@ -9,6 +9,7 @@ const PROGRAM: &str = r#"
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +69,23 @@ static void *passes(void *nothing)
     spin(0.002);
     return nothing;
 }
-static pthread_t thread;
+static sem_t leave, rest, rested;
+static void *stays(void *nothing)
+{
+    sem_wait(&leave);
+    return nothing;
+}
+static void *rests(void *nothing)
+{
+    for (;;) {
+        sem_wait(&rest);
+        for (int i = 0; i < 500; i++)
+            usleep(100);
+        sem_post(&rested);
+    }
+    return nothing;
+}
+static pthread_t thread, stayer, rester;
 static void start(int threads, void *(*run)(void *))
 {
     pthread_barrier_init(&done, NULL, threads + 1);
@@ -130,6 +147,18 @@ static void *obeys(void *nothing)
         if (!strcmp(what, "go")) {
             pthread_barrier_wait(&done);
             pthread_join(thread, NULL);
+        }
+        if (!strcmp(what, "stay"))
+            pthread_create(&stayer, NULL, stays, NULL);
+        if (!strcmp(what, "leave")) {
+            sem_post(&leave);
+            pthread_join(stayer, NULL);
+        }
+        if (!strcmp(what, "rest")) {
+            if (!rester)
+                pthread_create(&rester, NULL, rests, NULL);
+            sem_post(&rest);
+            sem_wait(&rested);
         }
         if (!strcmp(what, "write")) {
             FILE *file = tmpfile();

@@ -141,13 +141,19 @@ fn what_may_be_left_out_ends_no_connection() {
     let taken =
         (0..100_000).take_while(|look| socket.offer(&said(*look)).expect("somebody is there"));
     let taken = taken.count() as u32;
+    // What is said again and again does not wait each time.
+    let since = std::time::Instant::now();
+    for _ in 0..1000 {
+        assert_eq!(socket.offer_now(&hello).ok(), Some(false));
+    }
+    assert!(since.elapsed() < PATIENCE);
     for look in 0..taken {
         assert_eq!(hear(&connection), Some(said(look)));
     }
     assert!(socket.send(&said(taken)).is_ok());
     assert_eq!(hear(&connection), Some(said(taken)));
     drop(connection);
-    assert!(socket.offer(&hello).is_err());
+    assert!(socket.offer(&hello).is_err() && socket.offer_now(&hello).is_err());
 }
 
 #[test]

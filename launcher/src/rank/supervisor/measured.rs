@@ -1,14 +1,16 @@
 //! Measures the rank for its place: takes readings at even intervals, and passes them on.
 
 use super::Supervisor;
-use crate::rank::measuring::{Measuring, Open};
+use crate::rank::measuring::Open;
 use crate::rank::program_metrics;
 use crate::rank::shared_memory::monotonic_ns;
+use crate::tool::processors;
 use invivo_inspect::metrics::{Meter, without};
 use invivo_proto::control::local::FromSupervisor;
 use invivo_proto::control::metrics::{Measured, NoMetric, Reading, SystemMetric};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 impl Supervisor<'_> {
     /// Measures this from now on, instead of what was before.
@@ -31,6 +33,7 @@ impl Supervisor<'_> {
                 // is nothing.
                 let ended = (SystemMetric::CpuTime, NoMetric::Ended);
                 let pid = self.process_in_mpi().ok_or(ended)?;
+                self.prepare_to_measure();
                 Some(Meter::open(pid, measured.set)?)
             }
         };
@@ -38,6 +41,23 @@ impl Supervisor<'_> {
         self.read_metrics();
         self.measuring.open = opened.map(|meter| Open::new(measuring, measured, meter));
         Ok(measured)
+    }
+
+    /// Once: readings are not to take their time from the rank where there is another processor, and
+    /// each event and file of a thread is a descriptor. The rank keeps what it was started with.
+    fn prepare_to_measure(&mut self) {
+        if std::mem::replace(&mut self.measuring.is_prepared, true) {
+            return;
+        }
+        let (launcher, barrier) = (self.assignment.launcher, self.assignment.barrier.as_ref());
+        processors::step_aside(launcher, barrier);
+        let limit = getrlimit(Resource::Nofile);
+        let most = Rlimit {
+            current: limit.maximum,
+            ..limit
+        };
+        // Where that is refused, fewer threads are seen, which is told.
+        let _ = setrlimit(Resource::Nofile, most);
     }
 
     /// There is nothing to measure any more.
@@ -48,7 +68,7 @@ impl Supervisor<'_> {
 
     /// Nobody is there any more who wants to know it.
     pub(super) fn end_measuring(&mut self) {
-        self.measuring = Measuring::default();
+        self.measuring.open = None;
     }
 
     /// What cannot be measured of the rank.
@@ -74,6 +94,21 @@ impl Supervisor<'_> {
         }
     }
 
+    /// How long to sleep at most before the place is told what this takes.
+    pub(super) fn before_spent(&self) -> Option<Duration> {
+        let is_on = self.measuring.open.is_some() || self.sampling.sampler.is_some();
+        is_on.then(|| self.spent.before(Instant::now()))
+    }
+
+    /// Tells the place what sampling and measuring took, if it is time.
+    pub(super) fn tell_spent(&mut self) {
+        let cost = || self.measuring.cost + self.sampling.cost();
+        if let Some(cost) = self.spent.due(Instant::now(), cost) {
+            let cpu_ns = nanoseconds(cost);
+            self.offer_now(&FromSupervisor::Spent { cpu_ns });
+        }
+    }
+
     fn read_metrics(&mut self) {
         let Some(open) = &mut self.measuring.open else {
             return;
@@ -90,18 +125,18 @@ impl Supervisor<'_> {
         let reading = Reading {
             measuring: open.measuring,
             at_ns,
-            cost_ns: self
-                .measuring
-                .cost
-                .as_nanos()
-                .try_into()
-                .unwrap_or(u64::MAX),
+            cost_ns: nanoseconds(self.measuring.cost),
+            unseen: open.meter.unseen(),
             system,
             program,
         };
         // Values since the rank's begin: one that a busy place has no room for is in the next.
-        self.offer(&FromSupervisor::Measured(reading));
+        self.offer_now(&FromSupervisor::Measured(reading));
     }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    time.as_nanos().try_into().unwrap_or(u64::MAX)
 }
 
 /// Time on a processor of this thread, which is all of this process.

@@ -87,7 +87,7 @@ impl Supervisor<'_> {
     }
 
     fn sampler_broke(&mut self) {
-        self.sampling.sampler = None;
+        self.sampling.discard();
         self.sampling.without = NoSamples::Broken;
         if let Some(profile) = self.sampling.asked.take() {
             self.say_without(profile, NoSamples::Broken);

@@ -18,6 +18,7 @@ pub fn reply(status: &MetricsStatus, coverage: v1::Coverage) -> v1::MetricsReply
         metrics: metrics.map(|(metric, of)| one(*metric, of)).collect(),
         more: status.more,
         ranks_program: status.program,
+        threads_unseen: status.unseen,
     }
 }
 

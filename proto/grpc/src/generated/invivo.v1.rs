@@ -107,7 +107,7 @@ pub struct Coverage {
     /// samples).
     #[prost(uint64, tag = "6")]
     pub overhead_ns: u64,
-    /// CPU time of the tool processes, in ns.
+    /// CPU time of the tool processes, and of what samples and measures ranks, in ns.
     #[prost(uint64, tag = "7")]
     pub tool_cpu_ns: u64,
     /// Packets of events that came over MPI.
@@ -1391,6 +1391,10 @@ pub struct MetricsReply {
     /// Of the ranks of which something is measured, those of which what their program keeps is.
     #[prost(uint32, tag = "10")]
     pub ranks_program: u32,
+    /// Threads that are not seen in metrics of threads, because there is no room for so many: descriptors
+    /// of their supervisors, and 256 of a rank. Summed over ranks.
+    #[prost(uint64, tag = "11")]
+    pub threads_unseen: u64,
 }
 /// A metric among the ranks.
 #[derive(serde::Serialize)]

@@ -140,6 +140,21 @@ fn what_is_measured_is_told_and_counted() {
     assert_eq!(total.recorded_ns, 100 * MS);
 }
 
+/// What supervisors spend for us is in the time that tool processes take.
+#[test]
+fn what_supervisors_spend_is_told() {
+    let mut scene = Scene::new();
+    let (first, _rank) = scene.attach(0);
+    let cpu_ns = |scene: &Scene| scene.place.local.coverage(scene.now).tool_cpu_ns;
+    let hour_ns = 3_600_000 * MS;
+    assert!(cpu_ns(&scene) < hour_ns);
+    for spent_ns in [hour_ns, 2 * hour_ns, hour_ns] {
+        first.say(&FromSupervisor::Spent { cpu_ns: spent_ns });
+        scene.step(1);
+    }
+    assert!((2 * hour_ns..3 * hour_ns).contains(&cpu_ns(&scene)));
+}
+
 /// What can be measured is asked once; a supervisor that is silent is named and asked again.
 #[test]
 fn a_silent_supervisor_is_named_in_time() {
