@@ -138,10 +138,10 @@ fn root_server(layout: &Layout, position: Position, args: RootArgs, library: Str
         strategy: args.strategy,
         sampling: args.sampling,
         selection: Box::new(args.selection),
-        metrics: Measured {
+        metrics: Box::new(Measured {
             set: args.metrics,
             interval_ns: args.metrics_interval_ns,
-        },
+        }),
     };
     let gateway = args.link.as_deref().and_then(listen);
     let watchdog = Watchdog::new(monotonic_ns(), args.watchdog_ns);

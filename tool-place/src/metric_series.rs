@@ -213,8 +213,8 @@ struct Parts {
     counted: Vec<(u64, u64)>,
 }
 
-/// Width of bins by which a span is cut, in ns: the narrowest that a pyramid has room for that holds
-/// the span, so that every bin of it gets its part and there are never many.
+/// Width of bins by which a span is cut, in ns: the narrowest that a pyramid has room for that
+/// holds the span, so that every bin of it gets its part and there are never many.
 fn bin_width(from_ns: u64, to_ns: u64) -> u64 {
     let mut width_ns = UNIT_NS;
     while to_ns.saturating_sub(1) / width_ns >= from_ns / width_ns + BINS {

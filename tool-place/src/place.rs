@@ -369,7 +369,7 @@ impl Place {
             return Vec::new();
         }
         self.sampling.begin(job.sampling, &mut self.local);
-        self.measuring.begin(job.metrics, &mut self.local);
+        self.measuring.begin(*job.metrics, &mut self.local);
         self.commands.selecting.begin(&job.selection, &self.local);
         self.commands
             .begin(now, job, self.tree.clock(), &mut self.local)

@@ -108,8 +108,8 @@ impl PlaceSocket {
         }
     }
 
-    /// The same without waiting at all, for what is sent again and again: a place that reads nothing
-    /// for long must not hold up everything else each time.
+    /// The same without waiting at all, for what is sent again and again: a place that reads
+    /// nothing for long must not hold up everything else each time.
     ///
     /// # Errors
     /// When the place is gone.

@@ -134,7 +134,7 @@ pub struct JobInfo {
     /// What of regions and functions is recorded from the start.
     pub selection: Box<Selection>,
     /// What is measured of each rank from the start.
-    pub metrics: Measured,
+    pub metrics: Box<Measured>,
 }
 
 /// A command with its identity.

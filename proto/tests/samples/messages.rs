@@ -172,7 +172,7 @@ pub fn downs() -> Vec<Down> {
         strategy: strategy(),
         sampling: 251,
         selection: Box::new(selection()),
-        metrics: measured(),
+        metrics: Box::new(measured()),
     });
     let rest = [
         Down::Heartbeat,

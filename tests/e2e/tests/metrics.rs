@@ -392,11 +392,12 @@ fn lammps_is_measured_by_turns() {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{text}");
     };
-    let ways: [(&str, &dyn Fn(&Running)); 2] =
-        [("commands", &by_commands), ("a session", &by_session)];
-    for (way, run) in ways {
+    for way in ["commands", "a session"] {
         job.client().all_do(RANKS, &["reset"]);
-        run(&job);
+        match way {
+            "commands" => by_commands(&job),
+            _ => by_session(&job),
+        }
         let of = |metric| number(&total(&job, metric), "/recorded_ns") as f64 / 1e9;
         let ranks = f64::from(RANKS);
         let (long, short) = (of("cpu-time") / ranks, of("run-delay") / ranks);

@@ -95,8 +95,8 @@ pub fn run(effort: &Effort) -> Result<()> {
         in the run of the same turn with empty hooks: medians over turns of the medians of a run's \
         loops. Two ranks, of which one works. two stamps: a preloaded library that keeps a time \
         stamp at each; not selected: --selection 'exclude *; exclude MPI_*'; recorded: the usual \
-        configuration, all visits and calls counted by the job; and measured: with --metrics usual as \
-        well, all counts read.";
+        configuration, all visits and calls counted by the job; and measured: with --metrics \
+        usual as well, all counts read.";
     write_table("probe", about, effort, &beside, &rows)
 }
 

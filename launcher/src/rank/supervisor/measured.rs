@@ -43,8 +43,9 @@ impl Supervisor<'_> {
         Ok(measured)
     }
 
-    /// Once: readings are not to take their time from the rank where there is another processor, and
-    /// each event and file of a thread is a descriptor. The rank keeps what it was started with.
+    /// Once: readings are not to take their time from the rank where there is another processor,
+    /// and each event and file of a thread is a descriptor. The rank keeps what it was started
+    /// with.
     fn prepare_to_measure(&mut self) {
         if std::mem::replace(&mut self.measuring.is_prepared, true) {
             return;

@@ -185,7 +185,7 @@ fn a_silent_supervisor_is_named_in_time() {
 fn a_rank_that_comes_later_is_measured_as_the_others() {
     let mut scene = Scene::of(JobInfo {
         recording: true,
-        metrics: measured(),
+        metrics: Box::new(measured()),
         ..JobInfo::default()
     });
     let (first, _rank) = scene.attach(0);
