@@ -139,7 +139,10 @@ async fn measured(mut client: Client, seen: &Seen) -> Result<Vec<GridReply>, Sta
     let reply = client.metrics(MetricsRequest {}).await?.into_inner();
     let metrics = reply.metrics.iter().filter(|one| one.ranks_now > 0);
     let metrics = metrics.map(|one| one.name.as_str());
-    let metrics: Vec<&str> = metrics.filter(|name| METRICS.contains(name)).collect();
+    // Threads that are not seen may be those that run.
+    let is_whole = |name: &str| name != "run-delay" || reply.threads_unseen == 0;
+    let metrics = metrics.filter(|name| METRICS.contains(name) && is_whole(name));
+    let metrics: Vec<&str> = metrics.collect();
     if metrics.is_empty() {
         return Ok(Vec::new());
     }

@@ -351,7 +351,11 @@ impl Process {
             child::leave_as(Ended::Code(0));
         }
         let cannot = |error: std::io::Error| format!("cannot start the tool process: {error}");
-        processors::step_aside(self.job.launcher(), self.barrier.as_ref());
+        processors::step_aside(
+            self.job.launcher(),
+            self.barrier.as_ref(),
+            processors::NOTES_WITHIN,
+        );
         tool_on(&mut command, &loaded(self.barrier.as_ref(), self.library));
         let fence = self.fence.filter(|_| !*self.options.config.quiet);
         let supervised = tool_supervisor::supervise(command, sockets, is_last_tool, fence, signals);

@@ -2,9 +2,11 @@
 
 use invivo_proto::control::metrics::{Metric, ProgramName};
 use invivo_proto::shm::{Page, program_metric};
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-/// Counters and values with what they are now. The program can write anything there.
+/// Counters and values with what they are now. The program can write anything there. Counters whose
+/// names read the same, as what is not printable is left out of them, are one.
 pub fn read(page: &Page) -> Vec<(Metric, u64)> {
     let read = page.program_metrics.iter().filter_map(|one| {
         // Before the name, which is written before it.
@@ -18,7 +20,15 @@ pub fn read(page: &Page) -> Vec<(Metric, u64)> {
         let name = ProgramName::new(&bytes.collect::<Vec<u8>>())?;
         Some((kind(name), one.value.load(Ordering::Relaxed)))
     });
-    read.collect()
+    let mut all = BTreeMap::new();
+    for (metric, value) in read {
+        let sum: &mut u64 = all.entry(metric).or_default();
+        *sum = match metric {
+            Metric::Counter(_) => sum.saturating_add(value),
+            _ => value,
+        };
+    }
+    all.into_iter().collect()
 }
 
 #[cfg(test)]
@@ -48,6 +58,9 @@ mod tests {
         // What a broken program may leave there.
         put(3, program_metric::VALUE, &[0; 8], 10);
         put(4, 77, b"other\0\0\0", 11);
+        // Of another character set: both read `?`.
+        put(5, program_metric::COUNTER, b"\xf6\0\0\0\0\0\0\0", 20);
+        put(6, program_metric::COUNTER, b"\xfc\0\0\0\0\0\0\0", 3);
         let told = read(region.page());
         let told: Vec<_> = told
             .iter()
@@ -56,6 +69,7 @@ mod tests {
         assert_eq!(
             told,
             [
+                ("counter:?".to_owned(), 23),
                 ("counter:steps".to_owned(), 7),
                 ("value:cells".to_owned(), 9)
             ]

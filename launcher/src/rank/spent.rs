@@ -26,17 +26,15 @@ impl Spent {
         INTERVAL.saturating_sub(now.saturating_duration_since(self.at))
     }
 
-    /// What to tell now, if it is time and there is something new.
-    pub fn due(&mut self, now: Instant, cost: impl FnOnce() -> Duration) -> Option<Duration> {
-        if !self.before(now).is_zero() {
-            return None;
-        }
+    /// Whether so much is more than was told.
+    pub fn lacks(&self, cost: Duration) -> bool {
+        cost > self.told
+    }
+
+    /// It was tried to tell, and this was taken.
+    pub fn tried(&mut self, now: Instant, told: Option<Duration>) {
         self.at = now;
-        let cost = cost();
-        (cost > self.told).then(|| {
-            self.told = cost;
-            cost
-        })
+        self.told = told.unwrap_or(self.told);
     }
 }
 
@@ -45,15 +43,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_new_is_told_once_a_second() {
+    fn what_is_refused_is_told_a_second_later() {
         let ms = Duration::from_millis;
         let mut spent = Spent::default();
         let begin = spent.at;
-        let mut due = |at, cost| spent.due(begin + ms(at), || ms(cost));
-        assert_eq!(due(999, 5), None);
-        assert_eq!(due(1000, 6), Some(ms(6)));
-        assert_eq!(due(1500, 9), None);
-        assert_eq!(due(2100, 6), None, "nothing new");
-        assert_eq!(due(3100, 10), Some(ms(10)));
+        assert_eq!(spent.before(begin + ms(400)), ms(600));
+        spent.tried(begin + ms(1000), None);
+        assert!(spent.lacks(ms(6)));
+        assert_eq!(spent.before(begin + ms(1500)), ms(500));
+        spent.tried(begin + ms(2000), Some(ms(6)));
+        assert!(!spent.lacks(ms(6)) && spent.lacks(ms(7)));
+        assert_eq!(spent.before(begin + ms(9000)), Duration::ZERO);
     }
 }

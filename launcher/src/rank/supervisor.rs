@@ -420,11 +420,12 @@ impl Supervisor<'_> {
     }
 
     /// The same without waiting.
-    fn offer_now(&mut self, message: &FromSupervisor) {
+    fn offer_now(&mut self, message: &FromSupervisor) -> bool {
         let offered = self.place.as_ref().map(|place| place.offer_now(message));
         if let Some(Err(error)) = &offered {
             self.place_fails(error);
         }
+        matches!(offered, Some(Ok(true)))
     }
 
     pub(super) fn tell(&mut self, message: &FromSupervisor) {

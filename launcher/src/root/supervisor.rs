@@ -191,7 +191,7 @@ impl Root<'_> {
         command.arg("--metrics").arg(config.metrics.set.to_string());
         test_hooks::add(&mut command);
         let barrier = self.assignment.barrier.as_ref();
-        processors::step_aside(self.job().launcher(), barrier);
+        processors::step_aside(self.job().launcher(), barrier, processors::NOTES_WITHIN);
         let inheritance = Inheritance {
             mask: for_tools(self.signals.mask_before),
             descriptors: &[theirs.as_fd()],

@@ -11,9 +11,9 @@ use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::time::{Duration, Instant};
 
-/// How long the notes of ranks that start late are waited for: a rank is in `MPI_Init` by then, and
-/// does not come through before the others.
-const NOTES_WITHIN: Duration = Duration::from_millis(200);
+/// How long the notes of ranks that start late may be waited for: a rank is in `MPI_Init` by then,
+/// and does not come through before the others.
+pub const NOTES_WITHIN: Duration = Duration::from_millis(200);
 /// Between two looks for them.
 const POLL: Duration = Duration::from_millis(5);
 
@@ -25,34 +25,36 @@ pub fn note(barrier: &StartupBarrier, rank: u32) {
 }
 
 /// Moves this process, and with it those that it starts, to the processors that are left for it.
-/// `launcher` is the launcher's process on this node.
-pub fn step_aside(launcher: i32, barrier: Option<&StartupBarrier>) {
+/// `launcher` is the launcher's process on this node; notes are waited for so long. False where
+/// they were not all there, so that another time may go better.
+pub fn step_aside(launcher: i32, barrier: Option<&StartupBarrier>, patience: Duration) -> bool {
     let launcher = Pid::from_raw(launcher).and_then(|pid| sched_getaffinity(Some(pid)).ok());
     let (Some(launcher), Some(barrier)) = (launcher, barrier) else {
-        return;
+        return true;
     };
     let since = Instant::now();
     let mut ranks = barrier.running_on();
-    while ranks.len() < barrier.ranks() as usize && since.elapsed() < NOTES_WITHIN {
+    while ranks.len() < barrier.ranks() as usize && since.elapsed() < patience {
         std::thread::sleep(POLL);
         ranks = barrier.running_on();
     }
     // The kernel leaves out what a control group forbids; what remains is asked for again. Where it
     // refuses, everything stays as the launcher has made it.
     if sched_setaffinity(None, &launcher).is_err() {
-        return;
+        return true;
     }
     let Ok(all) = sched_getaffinity(None) else {
-        return;
+        return true;
     };
     // A rank that has not said what it may use may use anything.
     if ranks.len() < barrier.ranks() as usize {
-        return;
+        return false;
     }
     let ranks: Option<Vec<CpuSet>> = ranks.iter().map(|ranks| set(ranks)).collect();
     if let Some(free) = ranks.and_then(|ranks| free(&all, &ranks)) {
         let _ = sched_setaffinity(None, &free);
     }
+    true
 }
 
 /// The processors that no rank may use, if there are any.

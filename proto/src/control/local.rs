@@ -84,7 +84,7 @@ pub enum FromSupervisor {
     },
     /// What was measured, at each interval.
     Measured(Reading),
-    /// Once a second while the rank is sampled or measured, and at the end of either: time on a
+    /// Once a second while the rank is sampled or measured, and once behind that: time on a
     /// processor that both took so far, in ns.
     Spent { cpu_ns: u64 },
     /// The answer to [`ToSupervisor::TryMetrics`].

@@ -8,6 +8,7 @@
 use crate::shm::PROGRAM_NAME_BYTES;
 use bincode::{Decode, Encode};
 use core::fmt;
+use core::ops::RangeInclusive;
 use core::str::FromStr;
 
 /// What values are about.
@@ -313,10 +314,15 @@ impl ProgramName {
 
 /// Neither moves a terminal's cursor nor changes the direction of a text.
 fn is_printable(character: char) -> bool {
-    let is_hidden = matches!(
-        character,
-        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-    );
+    // Marks of direction, joiners and separators.
+    const HIDDEN: [RangeInclusive<char>; 5] = [
+        '\u{61c}'..='\u{61c}',
+        '\u{200b}'..='\u{200f}',
+        '\u{2028}'..='\u{202e}',
+        '\u{2060}'..='\u{206f}',
+        '\u{feff}'..='\u{feff}',
+    ];
+    let is_hidden = HIDDEN.iter().any(|range| range.contains(&character));
     !character.is_control() && !is_hidden
 }
 

@@ -1,8 +1,9 @@
 //! What the rank that computes longest did outside MPI when it did not compute: of metrics that are
 //! measured of it from outside, where they are.
 //!
-//! Metrics do not tell time in MPI from time outside of it. So parts of the time outside MPI are
-//! the least that they can be: whatever can have been in MPI is taken for that.
+//! Metrics do not tell time in MPI from time outside of it. So the part of the time outside MPI
+//! without a processor is the least that it can be: whatever can have been in MPI is taken for
+//! that.
 
 use crate::units::{bytes, count, share};
 use invivo_grpc::v1::{GridCell, GridReply};
@@ -18,30 +19,29 @@ pub const METRICS: [&str; 5] = [
 ];
 /// What the grid calls time outside MPI.
 pub const COMPUTE: &str = "compute";
-/// From this part of the time outside MPI on it is worth saying that a processor was missing.
+/// From this part on of the time in which threads could run it is worth saying that they had no
+/// processor.
 const DELAYED: f64 = 0.1;
+/// Threads could run for this part of the time at least, added up, or it is not said of them.
+const COULD_RUN: f64 = 0.5;
 /// From this part on, that no processor was used.
 const OFF: f64 = 0.4;
 /// From so many bytes a second on they may be what a rank waited for.
 const BYTES: f64 = 1e6;
 /// From so many faults a second on that read from a disk, a rank is paging.
 const FAULTS: f64 = 100.0;
-/// What one thread may seem to run longer than the time is, as readings are not at its ends.
-const ONE_THREAD: f64 = 1.02;
 /// Metrics that lack more than this part of the time are not known.
 const MISSING: f64 = 0.1;
 
 /// What the rank did outside MPI but computing; of each only what is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct OutsideMpi {
-    /// The part of its time outside MPI for which it could run and had no processor, at least.
+    /// The part of the time in which its threads could run for which they had no processor: in MPI
+    /// as well.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_delay_share: Option<f64>,
-    /// Instead of that, where more than one thread ran: for how long its threads could run and had
-    /// no processor, summed up, as a part of the whole time.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub threads_run_delay_share: Option<f64>,
-    /// The part for which it was on no processor and did not wait for one, at least.
+    /// The part of its time outside MPI for which it was on no processor and no thread waited for
+    /// one, at least.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub off_processor_share: Option<f64>,
     /// What was fetched from storage for it.
@@ -72,35 +72,26 @@ impl Known {
 }
 
 /// Of grids over the same time: of computing, and of metrics. Nothing where none is known of the
-/// rank.
+/// rank. Grids over another time than that of computing do not count.
 pub(super) fn outside_mpi(grids: &[GridReply], rank: u32) -> Option<OutsideMpi> {
-    let of = |metric: &str| {
-        let grid = grids.iter().find(|grid| grid.metric == metric)?;
-        known(grid, rank)
+    let columns = |grid: &GridReply| {
+        let begin = i128::from(grid.begin_ns) + i128::from(grid.from_ns);
+        (begin, grid.width_ns, grid.columns)
     };
+    let grid = |metric: &str| grids.iter().find(|grid| grid.metric == metric);
+    let time = columns(grid(COMPUTE)?);
+    let of = |metric: &str| known(grid(metric).filter(|grid| columns(grid) == time)?, rank);
     let compute = of(COMPUTE).filter(|of| of.value > 0.0);
-    let (run_delay, cpu_time) = (of("run-delay"), of("cpu-time"));
-    // Only of one thread it is known how much of it may have been in MPI.
-    let is_one =
-        |delay: Known| cpu_time.is_some_and(|on| on.value + delay.value <= ONE_THREAD * on.span_ns);
+    let run = of("cpu-time").zip(of("run-delay"));
+    let could_run = run.filter(|(on, delay)| on.value + delay.value >= COULD_RUN * on.span_ns);
     let rate = |metric| of(metric).map(Known::per_second);
     let outside = OutsideMpi {
-        run_delay_share: (compute.zip(run_delay.filter(|delay| is_one(*delay)))).map(
-            |(compute, delay)| {
-                // It may have waited for a processor in MPI all the time that it was there.
-                let in_mpi = compute.span_ns - compute.value;
-                (delay.value - in_mpi).max(0.0) / compute.value
-            },
-        ),
-        threads_run_delay_share: (run_delay.filter(|delay| !is_one(*delay)))
-            .map(|delay| delay.value / delay.span_ns),
-        off_processor_share: (compute.zip(run_delay).zip(cpu_time)).map(
-            |((compute, delay), on)| {
-                // All that it ran may have been outside MPI, and so may what was not measured.
-                let missing = delay.missing_ns.max(on.missing_ns) + compute.missing_ns;
-                (compute.value - on.value - delay.value - missing).max(0.0) / compute.value
-            },
-        ),
+        run_delay_share: could_run.map(|(on, delay)| delay.value / (on.value + delay.value)),
+        off_processor_share: compute.zip(run).map(|(compute, (on, delay))| {
+            // All that it ran may have been outside MPI, and so may what was not measured.
+            let missing = delay.missing_ns.max(on.missing_ns) + compute.missing_ns;
+            (compute.value - on.value - delay.value - missing).max(0.0) / compute.value
+        }),
         read_bytes_per_s: rate("read-bytes"),
         written_bytes_per_s: rate("written-bytes"),
         major_faults_per_s: rate("major-faults"),
@@ -115,7 +106,9 @@ fn known(grid: &GridReply, rank: u32) -> Option<Known> {
     let row = grid.rows.iter().find(|row| row.row == number)?;
     let cell = row.total.filter(|cell| cell.ranks > 0)?;
     let value = value(&cell, rank)?;
-    let span_ns = grid.columns as f64 * grid.width_ns as f64;
+    // The last column may end behind now.
+    let until_now = i128::from(grid.observed_ns) - i128::from(grid.from_ns);
+    let span_ns = (f64::from(grid.columns) * grid.width_ns as f64).min(until_now as f64);
     // Of ranks that share a row it may all be this one's.
     let missing_ns = (f64::from(cell.ranks) * span_ns - cell.recorded_ns as f64).max(0.0);
     (missing_ns <= MISSING * span_ns).then_some(Known {
@@ -134,8 +127,8 @@ fn value(cell: &GridCell, rank: u32) -> Option<u64> {
     }
 }
 
-/// In words: `for at least 48.1 % of its time outside MPI it could run and had no processor`.
-/// Nothing where there is nothing to say.
+/// In words: `for 48.1 % of the time in which its threads could run they had no processor`. Nothing
+/// where there is nothing to say.
 pub(super) fn told(of: &OutsideMpi) -> Option<String> {
     let part = |part: Option<f64>, least: f64| {
         let part = part.filter(|part| *part >= least)?;
@@ -144,19 +137,11 @@ pub(super) fn told(of: &OutsideMpi) -> Option<String> {
     let mut told = Vec::new();
     if let Some(delayed) = part(of.run_delay_share, DELAYED) {
         told.push(format!(
-            "for at least {delayed} of its time outside MPI it could run and had no processor"
-        ));
-    }
-    if let Some(delayed) = part(of.threads_run_delay_share, DELAYED) {
-        told.push(format!(
-            "its threads could run and had no processor for {delayed} of the time, summed up"
+            "for {delayed} of the time in which its threads could run they had no processor"
         ));
     }
     if let Some(off) = part(of.off_processor_share, OFF) {
-        let mut text = format!(
-            "for at least {off} of its time outside MPI it was on no processor, as it slept or \
-             waited"
-        );
+        let mut text = format!("for at least {off} of its time outside MPI it was on no processor");
         let moved = moved(of);
         if !moved.is_empty() {
             text.push_str(&format!(" (it {})", moved.join(" and ")));

@@ -262,6 +262,7 @@ fn of_a_rank_that_sleeps_it_is_said_so() {
         block_ranks: 1,
         columns: 3,
         width_ns: 1_000_000_000,
+        observed_ns: 3_000_000_000,
         rows: vec![GridRow {
             row: 3,
             cells: Vec::new(),

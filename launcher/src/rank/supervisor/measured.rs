@@ -18,7 +18,9 @@ impl Supervisor<'_> {
         let outcome = self.measure(measuring, measured);
         self.tell(&FromSupervisor::Measuring { measuring, outcome });
         // Where the new ones begin to count.
-        self.read_metrics();
+        if let Some(reading) = self.read_metrics() {
+            self.tell(&FromSupervisor::Measured(reading));
+        }
     }
 
     fn measure(
@@ -37,21 +39,24 @@ impl Supervisor<'_> {
                 Some(Meter::open(pid, measured.set)?)
             }
         };
-        // What has been added since the last reading.
-        self.read_metrics();
+        // What has been added since the last reading: no other one of these follows.
+        if let Some(reading) = self.read_metrics() {
+            self.tell(&FromSupervisor::Measured(reading));
+        }
         self.measuring.open = opened.map(|meter| Open::new(measuring, measured, meter));
         Ok(measured)
     }
 
-    /// Once: readings are not to take their time from the rank where there is another processor,
+    /// Readings are not to take their time from the rank where there is another processor,
     /// and each event and file of a thread is a descriptor. The rank keeps what it was started
     /// with.
     fn prepare_to_measure(&mut self) {
-        if std::mem::replace(&mut self.measuring.is_prepared, true) {
+        if self.measuring.is_prepared {
             return;
         }
         let (launcher, barrier) = (self.assignment.launcher, self.assignment.barrier.as_ref());
-        processors::step_aside(launcher, barrier);
+        // Nothing is waited for here. Where notes are missing, the next order tries again.
+        self.measuring.is_prepared = processors::step_aside(launcher, barrier, Duration::ZERO);
         let limit = getrlimit(Resource::Nofile);
         let most = Rlimit {
             current: limit.maximum,
@@ -90,30 +95,38 @@ impl Supervisor<'_> {
 
     /// Takes the reading that is due.
     pub(super) fn take_due_reading(&mut self) {
-        if self.before_reading() == Some(Duration::ZERO) {
-            self.read_metrics();
+        if self.before_reading() == Some(Duration::ZERO)
+            && let Some(reading) = self.read_metrics()
+        {
+            // Values since the rank's begin: one that a busy place has no room for is in the next.
+            self.offer_now(&FromSupervisor::Measured(reading));
         }
     }
 
     /// How long to sleep at most before the place is told what this takes.
     pub(super) fn before_spent(&self) -> Option<Duration> {
         let is_on = self.measuring.open.is_some() || self.sampling.sampler.is_some();
-        is_on.then(|| self.spent.before(Instant::now()))
+        let is_due = is_on || self.spent.lacks(self.spent_so_far());
+        is_due.then(|| self.spent.before(Instant::now()))
     }
 
     /// Tells the place what sampling and measuring took, if it is time.
     pub(super) fn tell_spent(&mut self) {
-        let cost = || self.measuring.cost + self.sampling.cost();
-        if let Some(cost) = self.spent.due(Instant::now(), cost) {
-            let cpu_ns = nanoseconds(cost);
-            self.offer_now(&FromSupervisor::Spent { cpu_ns });
+        if self.before_spent() != Some(Duration::ZERO) {
+            return;
         }
+        let cost = self.spent_so_far();
+        let cpu_ns = nanoseconds(cost);
+        let is_told = self.offer_now(&FromSupervisor::Spent { cpu_ns });
+        self.spent.tried(Instant::now(), is_told.then_some(cost));
     }
 
-    fn read_metrics(&mut self) {
-        let Some(open) = &mut self.measuring.open else {
-            return;
-        };
+    fn spent_so_far(&self) -> Duration {
+        self.measuring.cost + self.sampling.cost()
+    }
+
+    fn read_metrics(&mut self) -> Option<Reading> {
+        let open = self.measuring.open.as_mut()?;
         let before = cpu_time();
         let at_ns = monotonic_ns();
         let system = open.meter.read();
@@ -123,16 +136,14 @@ impl Supervisor<'_> {
         };
         open.read();
         self.measuring.cost += cpu_time().saturating_sub(before);
-        let reading = Reading {
+        Some(Reading {
             measuring: open.measuring,
             at_ns,
             cost_ns: nanoseconds(self.measuring.cost),
             unseen: open.meter.unseen(),
             system,
             program,
-        };
-        // Values since the rank's begin: one that a busy place has no room for is in the next.
-        self.offer_now(&FromSupervisor::Measured(reading));
+        })
     }
 }
 

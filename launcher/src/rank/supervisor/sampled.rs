@@ -36,7 +36,9 @@ impl Supervisor<'_> {
                 let (launcher, barrier) =
                     (self.assignment.launcher, self.assignment.barrier.as_ref());
                 // It does not take its time from the rank where there is another processor.
-                let aside = || processors::step_aside(launcher, barrier);
+                let aside = || {
+                    processors::step_aside(launcher, barrier, processors::NOTES_WITHIN);
+                };
                 let started = pid.and_then(|pid| Sampler::start(rank, pid, frequency, aside));
                 started.map(|sampler| self.sampling.sampler = Some(sampler))
             }
