@@ -88,7 +88,7 @@ def test_metrics_are_those_of_the_command(observed, job):
     assert told.interval_min_ns == told.interval_max_ns == 50_000_000
     assert values()["resident-memory"].min > 1 << 20
     grid = job.grid("resident-memory")
-    assert (grid.unit, grid.absolute, grid.analysis) == ("bytes", True, None)
+    assert (grid.unit, grid.absolute, grid.analysis.name) == ("bytes", True, "")
     job.set_metrics([])
     assert job.metrics().ranks_measured == 0
     same(lambda: job.metrics(until=0.5).to_dict(), lambda: until_half(observed))
