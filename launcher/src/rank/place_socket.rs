@@ -90,8 +90,12 @@ impl PlaceSocket {
     /// # Errors
     /// When the place is gone or does not read.
     pub fn send(&self, message: &FromSupervisor) -> std::io::Result<()> {
+        self.send_with(message, SendFlags::NOSIGNAL)
+    }
+
+    fn send_with(&self, message: &FromSupervisor, flags: SendFlags) -> std::io::Result<()> {
         let bytes = encode(message).map_err(std::io::Error::other)?;
-        rustix::net::send(&self.fd, &bytes, SendFlags::NOSIGNAL)?;
+        rustix::net::send(&self.fd, &bytes, flags)?;
         Ok(())
     }
 
@@ -100,12 +104,7 @@ impl PlaceSocket {
     /// # Errors
     /// When the place is gone.
     pub fn offer(&self, message: &FromSupervisor) -> std::io::Result<bool> {
-        match self.send(message) {
-            Ok(()) => Ok(true),
-            // A packet is sent whole or not at all.
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Ok(false),
-            Err(error) => Err(error),
-        }
+        taken(self.send(message))
     }
 
     /// The same without waiting at all, for what is sent again and again: a place that reads
@@ -114,13 +113,7 @@ impl PlaceSocket {
     /// # Errors
     /// When the place is gone.
     pub fn offer_now(&self, message: &FromSupervisor) -> std::io::Result<bool> {
-        let bytes = encode(message).map_err(std::io::Error::other)?;
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        match rustix::net::send(&self.fd, &bytes, flags) {
-            Ok(_) => Ok(true),
-            Err(rustix::io::Errno::AGAIN) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+        taken(self.send_with(message, SendFlags::NOSIGNAL | SendFlags::DONTWAIT))
     }
 
     /// Gives the next message without waiting: an order where there is one, because a walk through
@@ -150,6 +143,15 @@ impl PlaceSocket {
             Packet::Nothing => Received::Nothing,
             Packet::Closed => Received::Closed,
         }
+    }
+}
+
+/// Whether a message was taken; a packet is sent whole or not at all.
+fn taken(sent: std::io::Result<()>) -> std::io::Result<bool> {
+    match sent {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 /// Counters and values with what they are now. The program can write anything there. Counters whose
-/// names read the same, as what is not printable is left out of them, are one.
+/// names read the same, as what is not printable becomes a question mark, are one.
 pub fn read(page: &Page) -> Vec<(Metric, u64)> {
     let read = page.program_metrics.iter().filter_map(|one| {
         // Before the name, which is written before it.

@@ -13,8 +13,8 @@
 //! ```
 //!
 //! It sleeps in `poll`; a pause in force wakes it every 50 ms, and readings of metrics as often as
-//! they are wanted. No failure on our side keeps
-//! the application from running or its supervisor from leaving.
+//! they are wanted. No failure on our side keeps the application from running or its supervisor
+//! from leaving.
 
 mod fault;
 mod measured;
