@@ -199,7 +199,7 @@ impl Branch {
             Up::Partial {
                 partial, coverage, ..
             } => {
-                coverage.tool_cpu_ns = coverage.tool_cpu_ns.saturating_add(self.stats.cpu_ns);
+                self.stats.add_to(coverage);
                 if let Partial::Status(status) = partial {
                     // A status has a bounded size: notes of the layers below come first.
                     status.notes.extend(self.notes());

@@ -3,11 +3,14 @@
 
 mod final_result;
 mod last_seconds;
+mod own_questions;
 mod presented;
 mod process_names;
 mod rest;
+mod result_questions;
 
 use crate::gateway::{ConnectionId, Gateway};
+use crate::governor::{Governor, Wanted};
 use crate::self_stats::SelfStats;
 use crate::shutdown::{Shutdown, Step};
 use crate::watchdog::Watchdog;
@@ -20,7 +23,8 @@ use invivo_proto::control::fault::RankFaulted;
 use invivo_proto::control::link::{
     Answer, Ask as LinkAsk, Final, JobDescription, Request, TimelinePage,
 };
-use invivo_proto::control::tree::{Down, JobInfo, Order, Partial, Query, RankEnded, Up};
+use invivo_proto::control::overhead::OverheadCap;
+use invivo_proto::control::tree::{Down, JobInfo, Order, Partial, RankEnded, Up};
 use invivo_proto::ids::{CommandId, WorldRank};
 use invivo_tbon::layout::Layout;
 use invivo_tbon::node::Position;
@@ -28,7 +32,7 @@ use invivo_tbon::root::{Ask, AskId, Root, RootAction, RootInput};
 use last_seconds::LastSeconds;
 pub use presented::present;
 use process_names::ProcessNames;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Questions of gateways under way in the tree; fewer than it takes, so that the root's own find
 /// room at the end. Commands do not count: whoever may only look cannot keep others from steering.
@@ -55,11 +59,15 @@ enum Asker {
     /// The root itself, for the last seconds.
     LastSeconds,
     Watchdog,
+    /// The root itself, to keep the overhead below its cap: a question, and a command.
+    Governor,
+    GovernorsOrder,
     /// The root itself, which needs no answer.
     Nobody,
 }
 
-/// The only command of the root's own. Others have the ids that their clients gave them, at random.
+/// A command of the root's own. Others have the ids that their clients gave them, at random; those
+/// of the governor lie below this one.
 const RESUME_TO_END: CommandId = CommandId(u64::MAX);
 
 /// What the root's role has to do.
@@ -103,6 +111,13 @@ pub struct RootServer {
     next_ask: u64,
     shutdown: Shutdown,
     watchdog: Watchdog,
+    governor: Governor,
+    /// Orders that it has given.
+    governed: u64,
+    /// Users' commands under way.
+    users: BTreeMap<AskId, (CommandId, Order)>,
+    /// The last of those that were done, which count once however often they are repeated.
+    heard: VecDeque<CommandId>,
     result: FinalResult,
     /// The last seconds, while they are fetched.
     last_seconds: Option<LastSeconds>,
@@ -132,6 +147,10 @@ impl RootServer {
             asked: BTreeMap::new(),
             next_ask: 0,
             watchdog: Watchdog::new(now_ns, 0),
+            governor: Governor::new(Wanted::at_first(&info, analyses)),
+            governed: 0,
+            users: BTreeMap::new(),
+            heard: VecDeque::new(),
             result: FinalResult::new(job.clone()),
             last_seconds: None,
             job,
@@ -155,6 +174,14 @@ impl RootServer {
     /// With a watchdog that reports a job without progress.
     pub fn watched_by(mut self, watchdog: Watchdog) -> RootServer {
         self.watchdog = watchdog;
+        self
+    }
+
+    /// With a cap on the overhead from the start.
+    pub fn capped_at(mut self, now_ns: u64, cap: Option<OverheadCap>) -> RootServer {
+        if cap.is_some() {
+            self.governor.set_cap(now_ns, cap);
+        }
         self
     }
 
@@ -245,6 +272,7 @@ impl RootServer {
         self.stats = stats;
         self.run(now_ns, RootInput::Tick);
         self.watch(now_ns);
+        self.govern(now_ns);
         while let Some(step) = self.shutdown.next(now_ns) {
             match step {
                 Step::Save => self.actions.push(ServerAction::Save),
@@ -287,6 +315,9 @@ impl RootServer {
             return self.answer(connection, id, Answer::Refused(why), Vec::new());
         }
         let ask = self.new_ask(asker);
+        if let Ask::Command { id, order } = &what {
+            self.users.insert(ask, (*id, order.clone()));
+        }
         self.run(now_ns, RootInput::Ask { ask, what });
     }
 
@@ -304,104 +335,6 @@ impl RootServer {
         } else {
             None
         }
-    }
-
-    /// Lets the watchdog ask, if it is time and nothing has begun to end.
-    fn watch(&mut self, now_ns: u64) {
-        if self.shutdown.has_begun() || self.shutdown.is_measurement_over() {
-            return;
-        }
-        if let Some(older_ns) = self.watchdog.asks(now_ns) {
-            let ask = self.new_ask(Asker::Watchdog);
-            let what = Ask::Query(Query::Hang { older_ns });
-            self.run(now_ns, RootInput::Ask { ask, what });
-        }
-    }
-
-    fn ask_for_result(&mut self, now_ns: u64) {
-        // The hang query takes supervisors up to half a second: too long when SIGKILL may follow.
-        let has_time = !self.shutdown.is_hurried() && !self.shutdown.is_measurement_over();
-        for query in self.result.begin(has_time) {
-            let ask = self.new_ask(Asker::Result);
-            let what = Ask::Query(query);
-            self.run(now_ns, RootInput::Ask { ask, what });
-        }
-
-        // After a shutdown the job goes on: nothing has happened to it. Nor has it where it came
-        // through when it was asked to end: its last seconds are those before that.
-        let went_well = self.shutdown.is_measurement_over() || self.shutdown.is_second_in_health();
-        if self.shutdown.is_abnormal() && !went_well {
-            let since_ns = self.wrong_ns.unwrap_or(now_ns);
-            self.last_seconds = Some(LastSeconds::begin(self.root.ranks(), since_ns, now_ns));
-            self.ask_next_page(now_ns);
-        }
-    }
-
-    /// Asks for the next page of the last seconds, if there is one.
-    fn ask_next_page(&mut self, now_ns: u64) {
-        match self.last_seconds.as_ref().and_then(LastSeconds::next) {
-            Some(query) => {
-                let ask = self.new_ask(Asker::LastSeconds);
-                let what = Ask::Query(query);
-                self.run(now_ns, RootInput::Ask { ask, what });
-            }
-            None => self.conclude_answers(),
-        }
-    }
-
-    fn page_answered(&mut self, answer: Answer, missing: Vec<WorldRank>) {
-        let Some(last_seconds) = &mut self.last_seconds else {
-            return;
-        };
-        match answer {
-            Answer::Timeline(last, _) => {
-                let page = Box::new(last_seconds.page(last, missing));
-                self.actions.push(ServerAction::Page(page));
-            }
-            _ => {
-                last_seconds.give_up();
-                self.conclude_answers();
-            }
-        }
-    }
-
-    /// Goes on with the shutdown once the result is complete.
-    fn conclude_answers(&mut self) {
-        let has_pages = self.last_seconds.as_ref().is_none_or(LastSeconds::is_over);
-        if self.result.is_answered() && has_pages {
-            self.shutdown.all_answered();
-        }
-    }
-
-    fn write_result(&mut self, now_ns: u64) {
-        // Pages that have not come by now are missing there.
-        self.last_seconds = None;
-        if !self.result.is_answered() {
-            // Ends the waves now: partial answers come at once, and the silent members are named.
-            self.run(now_ns, RootInput::Enough);
-        }
-        // Late answers to these queries must not be taken for those of a second result.
-        let ours = |asker: &Asker| matches!(asker, Asker::Result | Asker::LastSeconds);
-        self.asked.retain(|_, asker| !ours(asker));
-
-        let early = self.shutdown.is_early();
-        let analyses = self.result.analyses();
-        let result = self
-            .result
-            .written(self.shutdown.is_measurement_over(), early);
-        if early {
-            // What goes wrong from here on is what the last seconds of the second one lead to.
-            self.wrong_ns = None;
-        }
-        let faults = self.result.faults().to_vec();
-        if !faults.is_empty() {
-            self.actions.push(ServerAction::Faults(faults));
-        }
-        self.actions.push(ServerAction::Report {
-            result,
-            analyses,
-            early,
-        });
     }
 
     fn new_ask(&mut self, asker: Asker) -> AskId {
@@ -437,15 +370,16 @@ impl RootServer {
                     missing,
                 } => {
                     let answer = self.present(partial, coverage);
-                    self.answered(ask, answer, self.names.of(&missing));
+                    self.answered(now_ns, ask, answer, self.names.of(&missing));
                 }
                 RootAction::Acked { ask, mut acks } => {
                     acks.missing = self.names.of(&acks.missing);
                     let missing = acks.missing.clone();
-                    self.answered(ask, Answer::Command(acks), missing);
+                    self.answered(now_ns, ask, Answer::Command(acks), missing);
                 }
                 RootAction::Refused { ask, refusal } => {
-                    self.answered(ask, Answer::Refused(refusal.to_string()), Vec::new());
+                    let refused = Answer::Refused(refusal.to_string());
+                    self.answered(now_ns, ask, refused, Vec::new());
                 }
                 RootAction::Present { .. } => {}
                 RootAction::RankFaulted(faulted) => self.result.rank_faulted(*faulted),
@@ -462,7 +396,8 @@ impl RootServer {
         self.shutdown.rank_ended(now_ns);
     }
 
-    fn answered(&mut self, ask: AskId, answer: Answer, missing: Vec<WorldRank>) {
+    fn answered(&mut self, now_ns: u64, ask: AskId, answer: Answer, missing: Vec<WorldRank>) {
+        self.users_command_answered(now_ns, ask, &answer);
         match self.asked.remove(&ask) {
             Some(Asker::Gateway(connection, id) | Asker::Command(connection, id)) => {
                 self.answer(connection, id, answer, missing)
@@ -483,13 +418,15 @@ impl RootServer {
                 self.conclude_answers();
             }
             Some(Asker::LastSeconds) => self.page_answered(answer, missing),
-            Some(Asker::Watchdog) => match answer {
-                Answer::Hang(found, _) => {
-                    let line = self.watchdog.hears(&found.0, &found.1);
-                    self.actions.extend(line.map(ServerAction::Print));
-                }
-                _ => self.watchdog.unanswered(),
-            },
+            Some(Asker::Watchdog) => self.watchdog_hears(answer),
+            Some(Asker::Governor) => self.governor_hears(now_ns, answer),
+            Some(Asker::GovernorsOrder) => {
+                let acks = match &answer {
+                    Answer::Command(acks) => Some(acks),
+                    _ => None,
+                };
+                self.governor.ordered(now_ns, acks);
+            }
             Some(Asker::Nobody) | None => {}
         }
     }

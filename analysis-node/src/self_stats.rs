@@ -1,6 +1,7 @@
 //! Counters of an analysis node's own process, and the warnings made of them.
 
 use invivo_mpi_link::clock::cpu_ns;
+use invivo_proto::control::results::Coverage;
 use invivo_proto::ids::WorldRank;
 
 /// Counters of this process.
@@ -21,6 +22,14 @@ impl SelfStats {
             cpu_ns: if counts_cpu { cpu_ns() } else { 0 },
             refused_sends,
             panics,
+        }
+    }
+
+    /// Adds this process' time to a coverage. Whether ranks lacked it is not known here: they may
+    /// have lacked all of it.
+    pub fn add_to(&self, coverage: &mut Coverage) {
+        for ns in [&mut coverage.tool_cpu_ns, &mut coverage.displaced_ns] {
+            *ns = ns.saturating_add(self.cpu_ns);
         }
     }
 

@@ -11,6 +11,7 @@ use invivo_mpi_link::clock::monotonic_ns;
 use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::link::JobDescription;
 use invivo_proto::control::metrics::{Measured, MetricSet};
+use invivo_proto::control::overhead::OverheadCap;
 use invivo_proto::control::selection::Selection;
 use invivo_proto::control::strategy::Strategy;
 use invivo_proto::control::tree::JobInfo;
@@ -70,6 +71,9 @@ pub struct RootArgs {
     /// Nanoseconds from one reading of these to the next.
     #[arg(long, default_value_t = 0)]
     metrics_interval_ns: u64,
+    /// The most that the measurement takes of the ranks' time, such as `2%`.
+    #[arg(long)]
+    overhead: Option<OverheadCap>,
     /// The analyses that are on from the start, such as `functions,sites`.
     #[arg(long, default_value_t)]
     analyses: AnalysisSet,
@@ -149,6 +153,7 @@ fn root_server(layout: &Layout, position: Position, args: RootArgs, library: Str
     let server = RootServer::new(monotonic_ns(), position, job, info, gateway);
     let server = if args.save { server.saving() } else { server };
     server
+        .capped_at(monotonic_ns(), args.overhead)
         .watched_by(watchdog)
         .named_by(*layout)
         .located(whereabouts())

@@ -147,6 +147,7 @@ pub(crate) mod tests {
                         observed_ns,
                         notes,
                         recording,
+                        ..JobStatus::default()
                     }
                 },
             )

@@ -42,6 +42,10 @@ export interface Coverage {
   packets_refused: number;
   buffer_bytes: number;
   missing: number[];
+  overhead_regions_ns: number;
+  overhead_samples_ns: number;
+  observer_cpu_ns: number;
+  displaced_ns: number;
 }
 
 export interface Ledger {
@@ -74,6 +78,21 @@ export interface JobStatus {
   notes: string[];
   recording: RecordingStatus | null;
   analyses: AnalysisStatus[];
+  governance: Governance | null;
+}
+
+export interface Governance {
+  cap: number | null;
+  share: number | null;
+  given_up: string[];
+  decided: string[];
+  is_exhausted: boolean;
+  events: GovernanceEvent[];
+}
+
+export interface GovernanceEvent {
+  at_ns: number;
+  sentence: string;
 }
 
 export interface AnalysesReply {

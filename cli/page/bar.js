@@ -99,7 +99,7 @@ export class Bar {
     this.set('overhead', this.overhead(snapshot), '', told.own_cost);
   }
 
-  /** Our time in ranks and tool processes, of the ranks' time.
+  /** Our time in ranks, and the processors that we take from them, of the ranks' time.
    * @param {import('./answers').Snapshot} now */
   overhead(now) {
     const ns = (/** @type {import('./answers').Snapshot} */ of) => of.status?.observed_ns ?? 0;
@@ -108,8 +108,10 @@ export class Bar {
     if (last?.sequence !== now.sequence) this.samples.push(now);
     while (this.samples[1] && ns(now) - ns(this.samples[1]) >= OVERHEAD_NS) this.samples.shift();
     const ours = (/** @type {import('./answers').Snapshot} */ of) =>
-      (of.coverage?.overhead_ns ?? 0) + (of.coverage?.tool_cpu_ns ?? 0);
+      (of.coverage?.overhead_ns ?? 0) + (of.coverage?.displaced_ns ?? 0);
     const whole = (ns(now) - ns(this.samples[0])) * (now.coverage?.ranks ?? 0);
-    return share(ours(now) - ours(this.samples[0]), whole);
+    // Counts run back where a tool process is gone.
+    const taken = ours(now) - ours(this.samples[0]);
+    return taken < 0 ? '-' : share(taken, whole);
   }
 }

@@ -1,5 +1,6 @@
 // Steering, and who has steered. What stops the application or cannot be undone asks first.
 
+import { capped } from './capped.js';
 import { byId, el, say } from './dom.js';
 import { measured } from './measured.js';
 import { recorded } from './recorded.js';
@@ -110,6 +111,7 @@ export const control = {
     const switches = el('div', { class: 'controls' });
     const rules = recorded(page);
     const metrics = measured(page);
+    const overhead = capped(page);
 
     /** @type {Table<import('./answers').AuditEntry>} */
     const audit = new Table('Commands, the newest first', [
@@ -167,6 +169,7 @@ export const control = {
         switches,
         rules.node,
         metrics.node,
+        overhead.node,
         audit.node,
       ),
       snapshot({ told }) {
@@ -178,6 +181,8 @@ export const control = {
         for (const button of buttons) button.disabled = !may();
         rules.allow(may());
         metrics.allow(may());
+        overhead.allow(may());
+        overhead.show(told);
         const observation = page.hello?.job?.observation;
         say(
           why,

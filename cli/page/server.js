@@ -74,6 +74,7 @@ export async function give(order, words = {}) {
  * @property {string} lag
  * @property {string} losses
  * @property {string} own_cost
+ * @property {string[]} governance how the overhead is kept below its cap
  * @property {string} coverage
  *
  * @typedef {{snapshot: import('./answers').Snapshot, told: Told}} Shown

@@ -22,6 +22,7 @@ pub mod list;
 pub mod matrix;
 pub mod messages;
 pub mod metrics;
+pub mod overhead;
 pub mod profile;
 mod progress;
 mod ranks;

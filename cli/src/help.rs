@@ -48,6 +48,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "analyses",
             "selection",
             "sampling",
+            "overhead",
             "session",
             "shutdown",
         ],

@@ -17,6 +17,7 @@ mod invitation;
 pub mod job;
 mod look;
 mod measured;
+mod overhead;
 mod profile;
 mod saved;
 mod saving;
@@ -105,6 +106,8 @@ enum Verb {
     Strategy(commands::strategy::Args),
     /// Show which analyses are on, or switch them
     Analyses(commands::analyses::Args),
+    /// Show what the measurement takes of the ranks' time, or cap it
+    Overhead(commands::overhead::Args),
     /// Choose which regions and MPI functions are recorded, or show it
     Selection(commands::selection::Args),
     /// Sample the ranks, to see in which functions they are, or no longer
@@ -177,6 +180,7 @@ impl Cli {
             Verb::Stacks(args) => commands::block_on(commands::stacks::run(args)),
             Verb::Profile(args) => commands::block_on(commands::profile::run(args)),
             Verb::Metrics(args) => commands::block_on(commands::metrics::run(args)),
+            Verb::Overhead(args) => commands::block_on(commands::overhead::run(args)),
             Verb::Buffers(args) => commands::block_on(commands::buffers::run(args)),
             Verb::Records(args) => commands::block_on(commands::records::run(args)),
             Verb::Timeline(args) => commands::block_on(commands::timeline::run(args)),

@@ -22,8 +22,9 @@ const COLUMNS: u32 = 256;
 const COLUMNS_MEASURED: u32 = 32;
 /// As many rows as the grid has: of a rank that shares its row less is known.
 const ROWS: u32 = 128;
-/// From a reading of metrics until it is in answers.
-const READ_NS: u64 = 100_000_000;
+/// From a reading of metrics until it is in answers: a quarter of a second at most until it is sent
+/// together with others, and a tenth until it is taken.
+const READ_NS: u64 = 350_000_000;
 /// Ranks that wait states are told of: as many as there may be.
 const RANKS_MAX: u32 = 1024;
 

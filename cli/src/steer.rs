@@ -33,6 +33,8 @@ pub fn sentence(order: &Order, reply: &CommandReply) -> String {
         Order::Select(_) => "changed the selection of",
         Order::Metrics(measured) if measured.set.is_empty() => "switched metrics off for",
         Order::Metrics(_) => "switched metrics on for",
+        Order::Overhead { cap: Some(_) } => "capped the overhead of",
+        Order::Overhead { cap: None } => "took the cap off the overhead of",
     };
     let mut sentence = command::sentence(done, reply);
     if let Some(cuts) = command::cuts(reply) {
@@ -56,6 +58,9 @@ pub fn sentence(order: &Order, reply: &CommandReply) -> String {
     }
     if let Order::Sampling { frequency: 1.. } = order {
         sentence.push_str(&format!("; at {order}"));
+    }
+    if let Order::Overhead { cap: Some(cap) } = order {
+        sentence.push_str(&format!("; at {cap} of their time"));
     }
     sentence
 }

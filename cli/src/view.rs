@@ -9,6 +9,7 @@ pub mod hang;
 pub mod heatmap;
 pub mod messages;
 pub mod metrics;
+pub mod overhead;
 pub mod profile;
 pub mod quantity;
 pub mod records;

@@ -1,6 +1,7 @@
 //! The options of a job on the command line.
 
 use crate::back_pressure::BackPressure;
+use crate::overhead::Overhead;
 use crate::value::{Address, Bytes, Hold, Sampling, Time, Value};
 use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::metrics::Measured;
@@ -68,6 +69,11 @@ pub struct Flags {
     /// every 100ms where no time is given]
     #[arg(long, value_name = "NAMES[@TIME]", value_parser = <Measured as Value>::parse)]
     pub metrics: Option<Measured>,
+    /// Keep what the measurement takes of the ranks' time below this share, as 2%: detail is given
+    /// up while it is above, regions first, and comes back while it is well below; `invivo
+    /// overhead` shows it and changes it later [default: off]
+    #[arg(long, value_name = "SHARE", value_parser = <Overhead as Value>::parse)]
+    pub overhead: Option<Overhead>,
     /// Hold every rank right behind MPI_Init until `invivo resume`, for at most this time [10m
     /// where none is given]
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true,

@@ -1,6 +1,7 @@
 //! The keys of the configuration with their types, and where a value came from.
 
 use super::back_pressure::BackPressure;
+use super::overhead::Overhead;
 use super::value::{Address, Bytes, Hold, Sampling, Time, Value};
 use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::metrics::Measured;
@@ -121,6 +122,8 @@ pub const SAMPLING: Key<Sampling> = Key::new("sampling");
 pub const SELECTION: Key<Selection> = Key::new("selection");
 /// What is measured of each rank from the start.
 pub const METRICS: Key<Measured> = Key::new("metrics");
+/// The most that the measurement takes of the ranks' time.
+pub const OVERHEAD: Key<Overhead> = Key::new("overhead");
 /// What a rank does when its records are not taken as fast as they come.
 pub const BACK_PRESSURE: Key<BackPressure> = Key::new("back-pressure");
 /// Whether ranks are held behind initialisation.
@@ -133,7 +136,7 @@ pub const LISTEN: Key<Option<Address>> = Key::new("listen");
 pub const INTERVAL: Key<Time> = Key::new("interval");
 
 /// All keys.
-pub const ALL: [&dyn AnyKey; 16] = [
+pub const ALL: [&dyn AnyKey; 17] = [
     &REPORT,
     &SAVE,
     &QUIET,
@@ -145,6 +148,7 @@ pub const ALL: [&dyn AnyKey; 16] = [
     &SAMPLING,
     &SELECTION,
     &METRICS,
+    &OVERHEAD,
     &BACK_PRESSURE,
     &HOLD,
     &WATCHDOG,

@@ -4,6 +4,7 @@
 use super::back_pressure::BackPressure;
 use super::flags::Flags;
 use super::key::{self, AnyKey, Key, Origin, Setting};
+use super::overhead::Overhead;
 use super::tokens;
 use super::value::{Address, Bytes, Hold, Sampling, Time, Value};
 use crate::toml_file::{self, FileError, Source, plain};
@@ -112,6 +113,8 @@ pub struct Effective {
     pub selection: Setting<Selection>,
     /// What is measured of each rank from the start.
     pub metrics: Setting<Measured>,
+    /// The most that the measurement takes of the ranks' time.
+    pub overhead: Setting<Overhead>,
     /// What a rank does when its records are not taken as fast as they come.
     pub back_pressure: Setting<BackPressure>,
     /// Whether ranks are held behind initialisation.
@@ -242,6 +245,7 @@ pub fn effective_of(flags: &Flags, layers: &Layers<'_>) -> Result<Effective, Con
             Selection::default(),
         ),
         metrics: said.pick(&key::METRICS, flags.metrics, Measured::default()),
+        overhead: said.pick(&key::OVERHEAD, flags.overhead, Overhead::default()),
         back_pressure: said.pick(
             &key::BACK_PRESSURE,
             flags.back_pressure,
@@ -375,6 +379,7 @@ impl Effective {
             row(&key::SAMPLING, &self.sampling),
             row(&key::SELECTION, &self.selection),
             row(&key::METRICS, &self.metrics),
+            row(&key::OVERHEAD, &self.overhead),
             row(&key::BACK_PRESSURE, &self.back_pressure),
             row(&key::HOLD, &self.hold),
             row(&key::WATCHDOG, &self.watchdog),

@@ -3,7 +3,7 @@
 //! and that before the site's. Every value knows where it came from.
 //!
 //! ```text
-//! value  back_pressure  metrics  size  tokens      pure: types, and their texts
+//! value  back_pressure  metrics  overhead  size  tokens      pure: types, and their texts
 //! key                                              which keys there are
 //! flags                                            the options of `invivo run` and `exec`
 //! layers                                           pure: files and variables -> what holds
@@ -18,6 +18,7 @@ mod flags;
 mod key;
 mod layers;
 mod metrics;
+mod overhead;
 mod size;
 mod tokens;
 pub mod toml_file;
@@ -27,6 +28,7 @@ pub use back_pressure::BackPressure;
 pub use flags::Flags;
 pub use key::{Origin, Setting};
 pub use layers::{Budget, ConfigError, Effective, File, Layers, effective_of};
+pub use overhead::Overhead;
 pub use tokens::{Names, expand};
 pub use value::{Address, Bytes, Hold, Sampling, Time, Value};
 

@@ -3,6 +3,7 @@
 //! ```text
 //! Sampler <- child, service      the supervisor's side: a process of its own, and orders to it
 //! service <- threads, mappings, gathered     empties rings, follows paths, answers
+//! cost, tally                    what a sample takes from its thread, and all of them so far
 //! threads <- ring <- record      an event for each thread, and what the kernel writes
 //! mappings                       which files have code there now
 //! gathered <- path, paths        places in files, and how often each path was seen
@@ -17,6 +18,7 @@
 //! a second after it began; what runs for a shorter time may not be.
 
 mod answer;
+mod cost;
 mod gathered;
 mod mappings;
 mod namer;
@@ -25,12 +27,14 @@ mod paths;
 mod record;
 mod ring;
 mod service;
+mod tally;
 mod threads;
 
 use crate::child::Child;
 use crate::memory::ProcessMemory;
 use crate::perf::paranoid;
 use crate::sampling::service::{Ends, serve};
+use crate::sampling::tally::Tally;
 use invivo_jobdir::process_stat;
 use invivo_proto::control::local::{FromSupervisor, LOCAL_BYTES_MAX, ToSupervisor};
 use invivo_proto::control::profile::{FREQUENCY_MAX, FREQUENCY_MIN, NoSamples};
@@ -53,6 +57,7 @@ const WORD_WITHIN: Duration = Duration::from_secs(1);
 pub struct Sampler {
     orders: OwnedFd,
     answers: OwnedFd,
+    tally: Tally,
     /// The number of the last order.
     sampling: u32,
     child: Child,
@@ -85,10 +90,12 @@ impl Sampler {
         // A child may not open it where Yama restricts this to parents.
         let memory = ProcessMemory::of(pid).ok_or_else(|| unreadable(pid))?;
         let ((orders, its_orders), (answers, its_answers)) = (pair()?, pair()?);
+        let tally = Tally::new().map_err(|_| NoSamples::NoRoom)?;
         let keep = [
             its_orders.as_raw_fd(),
             its_answers.as_raw_fd(),
             memory.descriptor().as_raw_fd(),
+            tally.descriptor(),
         ];
         let ends = Ends {
             orders: its_orders,
@@ -98,11 +105,12 @@ impl Sampler {
             // What people see of it in a list of processes.
             let _ = rustix::thread::set_name(SAMPLER_NAME);
             prepare();
-            serve(rank, pid, &memory, ends);
+            serve(rank, pid, &memory, ends, &tally);
         });
         let mut sampler = Sampler {
             orders,
             answers,
+            tally,
             sampling: 0,
             child: child.ok_or(NoSamples::NoRoom)?,
         };
@@ -170,6 +178,12 @@ impl Sampler {
     /// Time on a processor that it has taken.
     pub fn cpu_time(&self) -> Duration {
         self.child.cpu_time().unwrap_or_default()
+    }
+
+    /// Time that samples took so far from the rank itself, which the kernel interrupts for each: an
+    /// estimate, by what one costs on this machine. Nothing where it cannot be told right now.
+    pub fn in_rank(&self) -> Option<Duration> {
+        self.tally.read()
     }
 
     fn order(&self, order: &ToSupervisor) -> bool {

@@ -7,6 +7,7 @@ mod measuring;
 pub mod pause;
 pub mod place_socket;
 mod program_metrics;
+mod readings;
 pub mod salvager;
 mod sampling;
 pub mod shared_memory;

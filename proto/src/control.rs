@@ -15,6 +15,7 @@ pub mod metric;
 pub mod metrics;
 pub mod named_ranks;
 pub mod order;
+pub mod overhead;
 pub mod peer;
 pub mod places;
 pub mod profile;
@@ -30,13 +31,14 @@ pub mod timeline;
 pub mod tree;
 pub mod wait_states;
 pub mod whereabouts;
+pub mod whole_time;
 
 use alloc::vec::Vec;
 use bincode::config::{Configuration, Fixint, Limit, LittleEndian};
 
 /// The layout of these messages. Only processes of one release exchange them, so until 1.0 it may
 /// change: then this number is raised and their golden bytes are written anew.
-pub const VERSION: u32 = 16;
+pub const VERSION: u32 = 17;
 
 /// The longest control message. Results have a size that depends on the question alone; the largest
 /// of the present questions (a function table by rank of some thousand ranks) stays well below.

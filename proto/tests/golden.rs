@@ -329,9 +329,10 @@ fn every_variant_of_the_link_has_a_sample() {
             Order::Sampling { .. } => 11,
             Order::Select(_) => 12,
             Order::Metrics(_) => 13,
+            Order::Overhead { .. } => 14,
         },
     };
-    complete(&messages::requests(), number, 14);
+    complete(&messages::requests(), number, 15);
     let number = |response: &Response| match &response.answer {
         Answer::Job(_) => 0,
         Answer::Functions(..) => 1,

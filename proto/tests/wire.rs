@@ -6,8 +6,8 @@ mod samples;
 
 use fingerprint::fingerprint;
 use invivo_proto::control::{
-    analyses, buffers, fault, hang, local, meetings, metrics, named_ranks, peer, profile, regions,
-    results, selection, sites, stacks, strategy, timeline, tree, wait_states,
+    analyses, buffers, fault, hang, local, meetings, metrics, named_ranks, overhead, peer, profile,
+    regions, results, selection, sites, stacks, strategy, timeline, tree, wait_states,
 };
 use invivo_proto::record::{MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS, RecordKind};
 use invivo_proto::{channel, control, definition, mpi, packet, record, shm, varint};
@@ -216,6 +216,7 @@ fn limits_are_the_sources() {
         ("sites::FILE_BYTES_MAX", sites::FILE_BYTES_MAX as i64),
         ("regions::ROWS_MAX", regions::ROWS_MAX.into()),
         ("metrics::METRICS_MAX", metrics::METRICS_MAX as i64),
+        ("overhead::EVENTS_MAX", overhead::EVENTS_MAX as i64),
         ("selection::RULES_MAX", selection::RULES_MAX as i64),
         (
             "selection::PATTERN_BYTES_MAX",
@@ -453,6 +454,7 @@ fn the_document_has_seen_the_source() {
         "control/metric.rs",
         "control/metrics.rs",
         "control/named_ranks.rs",
+        "control/overhead.rs",
         "control/results.rs",
         "control/stacks.rs",
         "control/strategy.rs",

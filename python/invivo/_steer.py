@@ -111,6 +111,16 @@ class Steers(Looks):
             interval_ns=nanoseconds(interval or 0),
         )
 
+    def cap_overhead(self, share: float | None) -> CommandReply:
+        """Keeps what the measurement takes of the ranks' time below a share of it: detail is given
+        up while it is above, and comes back while it is well below. `status` says what is given up.
+
+        share: from 0.001 to 1, as 0.02; None: no cap, and what was given up comes back.
+        """
+        if share is None:
+            return self._command("SetOverhead", "take off the cap")
+        return self._command("SetOverhead", "cap the overhead", cap=share)
+
     def sampling(self, frequency: int = 251) -> CommandReply:
         """Samples every rank so many times a second of its time on a processor, 10000 at most, or
         no longer: 0. What was seen so far stays; see `profile`."""

@@ -22,8 +22,8 @@ class HelloReply(Answer):
     """What this gateway can do, in lower-case words: "status", "watch", "functions", "call-sites",
     "regions", "matrix", "messages", "wait-states", "grid", "hang", "stacks", "profile", "pause",
     "resume", "hold", "reset", "record", "record-window", "shutdown", "strategy", "analyses",
-    "sampling", "selection", "metrics", "buffers", "records", "timeline", "save", "audit", "invite",
-    "revoke"."""
+    "sampling", "selection", "metrics", "overhead", "buffers", "records", "timeline", "save",
+    "audit", "invite", "revoke"."""
     scope: str
     """The scope of the caller's token: "view" or "control"."""
     job: Job | None
@@ -85,8 +85,9 @@ class Coverage(Answer):
     ledger: Ledger
     """Account of all records."""
     overhead_ns: int
-    """Time that the ranks spent in Invivo's code, in ns summed over ranks (extrapolated from
-    samples)."""
+    """Time that the ranks spent in Invivo's code, in ns summed over ranks (measured on some calls
+    and regions, and extrapolated), and in the kernel's for samples (estimated from their number).
+    """
     tool_cpu_ns: int
     """CPU time of the tool processes, and of what samples and measures ranks, in ns."""
     packets_mpi: int
@@ -102,6 +103,14 @@ class Coverage(Answer):
     missing: list[int]
     """Tool processes that did not answer, by their number in the whole MPI job; at most 16 are
     named."""
+    overhead_regions_ns: int
+    """The part of overhead_ns that was for regions of the program, in ns."""
+    overhead_samples_ns: int
+    """The part of overhead_ns that was for samples, in ns."""
+    observer_cpu_ns: int
+    """The part of tool_cpu_ns that was of what samples and measures ranks, in ns."""
+    displaced_ns: int
+    """The part of tool_cpu_ns that ranks lacked, because no processor was free for it, in ns."""
 
 
 @dataclass(frozen=True)
@@ -169,6 +178,37 @@ class JobStatus(Answer):
     """Whether and since when calls are recorded."""
     analyses: list[AnalysisStatus]
     """Which analyses are on, and when they were off."""
+    governance: Governance | None
+    """How the overhead is kept below its cap; absent where it never had one."""
+
+
+@dataclass(frozen=True)
+class Governance(Answer):
+    """How the measurement's overhead is kept below its cap."""
+
+    cap: float | None
+    """The cap, as a share of the ranks' time; absent where there is none any longer."""
+    share: float | None
+    """The overhead when it was last looked at, as a share of the ranks' time; absent before."""
+    given_up: list[str]
+    """What is given up now, in sentences, in the order in which it is given up."""
+    decided: list[str]
+    """Commands by which a user has decided since the cap was set: what they are about is not
+    touched."""
+    is_exhausted: bool
+    """The overhead is above the cap, and nothing that may be given up would save it."""
+    events: list[GovernanceEvent]
+    """What was done lately, the oldest first; at most 16."""
+
+
+@dataclass(frozen=True)
+class GovernanceEvent(Answer):
+    """Something that was done to keep the overhead below its cap."""
+
+    at_ns: int
+    """When, in job time, in ns."""
+    sentence: str
+    """A sentence."""
 
 
 @dataclass(frozen=True)

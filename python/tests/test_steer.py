@@ -72,6 +72,17 @@ def test_samples_are_those_of_the_command(observed, job):
     observed.end()
 
 
+def test_the_overhead_is_capped_and_status_says_so(job):
+    with pytest.raises(invivo.Error, match="from 0.001 to 1"):
+        job.cap_overhead(2)
+    assert job.status().status.governance is None
+    job.cap_overhead(0.5)
+    governance = job.status().status.governance
+    assert (governance.cap, governance.given_up) == (0.5, [])
+    job.cap_overhead(None)
+    assert job.status().status.governance.cap is None
+
+
 def test_metrics_are_those_of_the_command(observed, job):
     with pytest.raises(invivo.Error, match="no metric that can be measured"):
         job.set_metrics("page-fault")

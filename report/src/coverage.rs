@@ -118,10 +118,15 @@ fn unaccounted(ledger: &Ledger) -> Option<String> {
 /// What the measurement itself costs.
 pub fn own_cost(coverage: &Coverage, observed_ns: u64) -> String {
     let ledger = coverage.ledger.unwrap_or_default();
+    // Regions and samples are more or fewer than calls.
+    let others_ns = coverage
+        .overhead_regions_ns
+        .saturating_add(coverage.overhead_samples_ns);
+    let calls_ns = coverage.overhead_ns.saturating_sub(others_ns);
     let per_call = if ledger.entered > 0 {
         format!(
             " ({} per call)",
-            super::units::duration_f64(coverage.overhead_ns as f64 / ledger.entered as f64)
+            super::units::duration_f64(calls_ns as f64 / ledger.entered as f64)
         )
     } else {
         String::new()
@@ -135,13 +140,15 @@ pub fn own_cost(coverage: &Coverage, observed_ns: u64) -> String {
         String::new()
     };
     // The overhead is summed over the ranks, so the time must be, too.
+    let felt_ns = coverage.overhead_ns.saturating_add(coverage.displaced_ns);
     let rank_time = observed_ns as f64 * f64::from(coverage.ranks);
     format!(
-        "own cost: {} in the ranks{per_call}, {} of their time; {} CPU in tool processes; {} over \
-         MPI, {} from shared \
-         memory, {} of records{per_record}; {} of buffers\n",
+        "own cost: {} of the ranks' time: {} in them{per_call}, {} on processors that they \
+         lacked; {} CPU in tool processes; {} over MPI, {} from shared memory, {} of \
+         records{per_record}; {} of buffers\n",
+        super::units::share(felt_ns as f64, rank_time),
         duration(coverage.overhead_ns),
-        super::units::share(coverage.overhead_ns as f64, rank_time),
+        duration(coverage.displaced_ns),
         duration(coverage.tool_cpu_ns),
         counted(coverage.packets_mpi, "packet"),
         count(coverage.packets_shm),

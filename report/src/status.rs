@@ -209,6 +209,7 @@ mod tests {
             observed_ns: 4_000_000_000,
             notes: vec!["something odd".to_owned()],
             recording: None,
+            governance: None,
         }
     }
 

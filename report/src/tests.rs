@@ -113,8 +113,8 @@ fn the_page_has_everything_once() {
         "Open MPI v4.1.4 (family ompi)\n",
         "coverage: 2 of 2 ranks; 30 calls entered: 28 kept",
         "losses: 2 calls dropped as no packet was free\n",
-        "own cost: 3.00 us in the ranks (100 ns per call), 0.0 % of their time; 40.0 ms CPU in \
-         tool processes; 4 packets over MPI",
+        "own cost: 0.0 % of the ranks' time: 3.00 us in them (100 ns per call), 0 s on processors \
+         that they lacked; 40.0 ms CPU in tool processes; 4 packets over MPI",
         "10.0 bytes per call; 32.0 MiB of buffers",
         "from \\ to  0      1\n0          .  800 B\n",
     ] {

@@ -16,7 +16,11 @@ pub fn merge(into: &mut Coverage, from: &Coverage) {
         lag_ns,
         ledger,
         overhead_ns,
+        overhead_regions_ns,
+        overhead_samples_ns,
         tool_cpu_ns,
+        observer_cpu_ns,
+        displaced_ns,
         packets_mpi,
         packets_shm,
         payload_bytes,
@@ -30,7 +34,11 @@ pub fn merge(into: &mut Coverage, from: &Coverage) {
     into.lag_ns = into.lag_ns.max(*lag_ns);
     add(&mut into.ledger, ledger);
     sum(&mut into.overhead_ns, *overhead_ns);
+    sum(&mut into.overhead_regions_ns, *overhead_regions_ns);
+    sum(&mut into.overhead_samples_ns, *overhead_samples_ns);
     sum(&mut into.tool_cpu_ns, *tool_cpu_ns);
+    sum(&mut into.observer_cpu_ns, *observer_cpu_ns);
+    sum(&mut into.displaced_ns, *displaced_ns);
     sum(&mut into.packets_mpi, *packets_mpi);
     sum(&mut into.packets_shm, *packets_shm);
     sum(&mut into.payload_bytes, *payload_bytes);

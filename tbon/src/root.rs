@@ -320,12 +320,21 @@ impl<M: Merge> Root<M> {
             }
             Ask::Command { id, order } => {
                 let known = self.node.knows(id);
-                self.admit(ask, id, &order, known)?;
                 let cut_ns = now_ns.saturating_add(orders::ahead_ns(self.height));
                 // A command that is known already keeps the cut and the epoch that it has.
                 let mut epochs = self.epochs;
                 let epoch = epochs.after(&order);
-                let verb = order.at(cut_ns, epoch);
+                let Some(verb) = order.clone().at(cut_ns, epoch) else {
+                    // The members have nothing to do for it.
+                    let acks = Acks {
+                        targets: self.ranks(),
+                        done: self.ranks(),
+                        ..Acks::default()
+                    };
+                    out.push(RootAction::Acked { ask, acks });
+                    return Ok(());
+                };
+                self.admit(ask, id, &order, known)?;
                 if !known {
                     self.epochs = epochs;
                 }
@@ -399,7 +408,8 @@ impl<M: Merge> Root<M> {
             | Order::Analyses { .. }
             | Order::Sampling { .. }
             | Order::Select(_)
-            | Order::Metrics(_) => None,
+            | Order::Metrics(_)
+            | Order::Overhead { .. } => None,
         };
 
         refusal.map_or(Ok(()), Err)

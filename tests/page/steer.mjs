@@ -74,6 +74,16 @@ async function measures(page, ranks) {
   await until('nothing', () => json('metrics').ranks_measured === 0);
 }
 
+async function caps(page) {
+  const overhead = page.getByRole('region', { name: 'Overhead' });
+  await overhead.getByLabel('cap').fill('30%');
+  await overhead.getByRole('button', { name: 'Keep the overhead below this' }).click();
+  await until('a cap', () => json('status').status.governance?.cap === 0.3);
+  await until('its line', async () => (await overhead.textContent()).includes('cap: 30%'));
+  await overhead.getByRole('button', { name: 'No cap' }).click();
+  await until('no cap', () => !json('status').status.governance?.cap);
+}
+
 async function records(page, ranks) {
   await page.locator('#do-off').click();
   await until('off', () => json('status').status.recording.on === 0);
@@ -98,6 +108,7 @@ async function records(page, ranks) {
   await until('matrix on', () => json('analyses').analyses.every(({ off }) => off === 0));
   await selects(page);
   await measures(page, ranks);
+  await caps(page);
   const log = await until('the log', async () => {
     const rows = await table(page, 'Commands');
     return rows.some(([, command]) => command.startsWith('reset')) && rows;
@@ -111,6 +122,7 @@ async function records(page, ranks) {
     'analyses',
     'selection',
     'metrics',
+    'overhead',
   ]) {
     assert(commands.includes(command), `${commands}`);
   }

@@ -18,6 +18,7 @@
 pub mod analyses;
 pub mod cuts;
 pub mod definitions;
+pub mod displaced;
 pub mod gates;
 pub mod generator;
 pub mod intake;

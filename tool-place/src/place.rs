@@ -252,6 +252,7 @@ impl Place {
         self.answer(now, answers);
 
         if self.is_ready {
+            self.local.note_displaced(now.ns);
             let look = self.is_time_to_look(now);
             for index in 0..self.local.len() {
                 worked |= self.look_at(now, index, look);

@@ -11,9 +11,8 @@ pub struct Process(Option<OwnedFd>);
 impl Process {
     /// The process of this number; none where `pidfd_open` fails (another PID namespace, an old
     /// kernel).
-    pub fn of(pid: u32) -> Process {
-        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-        Process(pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()))
+    pub fn of(pid: Pid) -> Process {
+        Process(pidfd_open(pid, PidfdFlags::empty()).ok())
     }
 
     /// Whether it has ended; true where there is none.

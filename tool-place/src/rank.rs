@@ -28,6 +28,7 @@ use invivo_proto::ids::{LocationId, Rank};
 use invivo_proto::packet::Header;
 use invivo_proto::shm::{LOCATIONS_MAX, PACKETS_DEFAULT, owner};
 use leavings::Leavings;
+use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
 /// A packet that others have overtaken counts as lost after this time. Its transfer may make no
@@ -77,6 +78,9 @@ pub struct RankRecords {
     is_lost: bool,
     /// What a place that died has left is taken, and nothing else.
     leavings: Option<Leavings>,
+    /// What its calls and its regions cost it, in ns, as it was told last: an estimate that falls
+    /// is none of what was spent.
+    cost_ns: Cell<(u64, u64)>,
 }
 
 impl RankRecords {
@@ -91,6 +95,7 @@ impl RankRecords {
             bytes: Vec::new(),
             is_lost: false,
             leavings: None,
+            cost_ns: Cell::default(),
         }
     }
 

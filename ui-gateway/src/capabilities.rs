@@ -1,7 +1,7 @@
 //! What clients are told that this gateway can do.
 
 /// What a gateway of this version can do; commands by the names of their orders.
-pub const CAPABILITIES: [&str; 31] = [
+pub const CAPABILITIES: [&str; 32] = [
     "status",
     "watch",
     "functions",
@@ -26,6 +26,7 @@ pub const CAPABILITIES: [&str; 31] = [
     "sampling",
     "selection",
     "metrics",
+    "overhead",
     "buffers",
     "records",
     "timeline",
@@ -64,6 +65,7 @@ mod tests {
             Order::Sampling { frequency: 1 },
             Order::Select(Selection::default()),
             Order::Metrics(Measured::default()),
+            Order::Overhead { cap: None },
         ] {
             assert!(CAPABILITIES.contains(&order.name()));
         }

@@ -378,6 +378,13 @@ impl v1::invivo_server::Invivo for Service {
         self.command(request).await
     }
 
+    async fn set_overhead(
+        &self,
+        request: Request<v1::SetOverheadRequest>,
+    ) -> Result<Response<v1::CommandReply>, Status> {
+        self.command(request).await
+    }
+
     async fn metrics(
         &self,
         request: Request<v1::MetricsRequest>,

@@ -38,9 +38,12 @@ pub fn present(partial: Partial, coverage: Coverage, around: &Surroundings<'_>) 
 impl RootServer {
     /// Makes an answer of what the tree found.
     pub(super) fn present(&self, mut partial: Partial, mut coverage: Coverage) -> Answer {
-        coverage.tool_cpu_ns = coverage.tool_cpu_ns.saturating_add(self.stats.cpu_ns);
+        self.stats.add_to(&mut coverage);
         if let Partial::Status(status) = &mut partial {
+            // The first, so that it is not cut.
+            status.notes.splice(0..0, self.governor.note());
             status.notes.extend(self.own_notes());
+            *status.governance = self.governor.status();
         }
         let around = Surroundings {
             ranks: self.job.ranks,

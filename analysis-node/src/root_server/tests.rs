@@ -1,5 +1,6 @@
 //! The root with a gateway and one place, which the test plays.
 
+mod governor;
 mod job_end;
 mod watchdog;
 
@@ -11,7 +12,7 @@ use invivo_proto::control::link::Response;
 use invivo_proto::control::results::Coverage;
 use invivo_proto::control::results::{FunctionTable, JobStatus, Ledger, Matrix, Traffic};
 use invivo_proto::control::timeline::{Piece, Timeline, TimelinePosition};
-use invivo_proto::control::tree::{Acks, Command, Ended, Verb};
+use invivo_proto::control::tree::{Acks, Command, Ended, Query, Verb};
 use invivo_proto::ids::{CommandId, Rank, WaveId};
 use invivo_tbon::layout::Layout;
 use invivo_tbon::limits::WAVE_NS_PER_LAYER;

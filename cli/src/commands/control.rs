@@ -213,5 +213,9 @@ fn next(order: &Order, reply: &CommandReply) -> String {
             "; what was measured stays: invivo metrics".to_owned()
         }
         Order::Metrics(_) => "; in some seconds: invivo metrics".to_owned(),
+        Order::Overhead { cap: Some(_) } => "; to see what it does: invivo overhead".to_owned(),
+        Order::Overhead { cap: None } => {
+            "; what was given up comes back: invivo overhead".to_owned()
+        }
     }
 }

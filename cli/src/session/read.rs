@@ -9,7 +9,7 @@ use super::field::{Field, Kind};
 use super::script::{Action, STATES, Script, State, Step, TIMEOUT_DEFAULT, Wait};
 use comparison::COMPARISON_KEYS;
 use invivo_config::toml_file::{FileError, Source, get};
-use invivo_config::{Sampling, Time, Value};
+use invivo_config::{Overhead, Sampling, Time, Value};
 use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::order::{LEASE_DEFAULT_NS, Order};
 use reader::{Read, Reader, Spot};
@@ -17,7 +17,7 @@ use std::time::Duration;
 use toml::de::{DeTable, DeValue};
 
 /// What a step can do, each a key of it.
-pub(super) const ACTIONS: [&str; 16] = [
+pub(super) const ACTIONS: [&str; 17] = [
     "wait",
     "pause",
     "resume",
@@ -29,6 +29,7 @@ pub(super) const ACTIONS: [&str; 16] = [
     "sampling",
     "selection",
     "metrics",
+    "overhead",
     "query",
     "assert",
     "save",
@@ -158,6 +159,10 @@ impl Reader<'_> {
             "analyses" => Action::Order(self.analyses(value)?),
             "selection" => Action::Order(self.selection(value)?),
             "metrics" => Action::Order(Order::Metrics(self.parsed(value, key, Value::parse)?)),
+            "overhead" => {
+                let Overhead(cap) = self.parsed(value, key, Value::parse)?;
+                Action::Order(Order::Overhead { cap })
+            }
             "query" => Action::Query(self.choice(
                 value,
                 "query",

@@ -192,6 +192,10 @@ impl Display for Action {
                 f.write_str("measure no metrics")
             }
             Action::Order(Order::Metrics(measured)) => write!(f, "measure {measured}"),
+            Action::Order(Order::Overhead { cap: Some(cap) }) => {
+                write!(f, "keep the overhead below {cap}")
+            }
+            Action::Order(Order::Overhead { cap: None }) => f.write_str("cap no overhead"),
             Action::Order(order) => f.write_str(order.name()),
             Action::Query(kind) => write!(f, "query {}", kind.name()),
             Action::Assert(comparison) => write!(f, "assert {comparison}"),

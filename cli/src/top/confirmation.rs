@@ -47,6 +47,10 @@ pub fn question(order: &Order, ranks: u32) -> String {
             format!("Measure no metrics of {ranks} any longer? y/n")
         }
         Order::Metrics(measured) => format!("Measure {measured} ({ranks})? y/n"),
+        Order::Overhead { cap: Some(cap) } => {
+            format!("Keep the overhead below {cap} of the time of {ranks}? y/n")
+        }
+        Order::Overhead { cap: None } => "Take the cap off the overhead? y/n".to_owned(),
         Order::Shutdown => "End the measurement? y/n".to_owned(),
     }
 }
@@ -66,6 +70,7 @@ pub fn progress(order: &Order) -> String {
         Order::Sampling { .. } => "switching sampling ...".to_owned(),
         Order::Select(_) => "changing what is recorded ...".to_owned(),
         Order::Metrics(_) => "changing what is measured ...".to_owned(),
+        Order::Overhead { .. } => "capping the overhead ...".to_owned(),
         Order::Shutdown => "ending the measurement ...".to_owned(),
     }
 }

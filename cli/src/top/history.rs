@@ -7,6 +7,8 @@ use std::collections::VecDeque;
 
 /// Rates kept: more columns than terminals have.
 pub const SAMPLES_MAX: usize = 512;
+/// Of these the overhead is a mean.
+const OVERHEAD_SAMPLES: usize = 6;
 
 /// What happened between two snapshots.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -16,8 +18,8 @@ pub struct Sample {
     /// Share of the ranks' time that they spent in MPI calls that ended, 0 to 1; nothing where it
     /// cannot be told (a reset lies between).
     pub mpi_share: Option<f64>,
-    /// Time of the ranks in the measurement and CPU time of its own processes, as a share of the
-    /// ranks' time. Not since the start: starting costs more than the first seconds have.
+    /// Time of the ranks in the measurement, and the processors that it takes from them, as a share
+    /// of the ranks' time. Not since the start: starting costs more than the first seconds have.
     pub overhead: Option<f64>,
 }
 
@@ -34,8 +36,11 @@ impl History {
             self.samples.pop_front();
         }
         let sample = match is_off(after) {
-            // Nothing is known of this time: the last rates stay.
-            true => self.last(),
+            // Nothing is known of calls of this time: their last rates stay.
+            true => Sample {
+                overhead: sample(before, after).overhead,
+                ..self.last()
+            },
             false => sample(before, after),
         };
         self.samples.push_back(sample);
@@ -46,6 +51,13 @@ impl History {
         self.samples
             .iter()
             .skip(self.samples.len().saturating_sub(count))
+    }
+
+    /// The overhead in the last seconds, in which tools tell what they took more than once.
+    pub fn overhead(&self) -> Option<f64> {
+        let known = || self.newest(OVERHEAD_SAMPLES).filter_map(|one| one.overhead);
+        let count = known().count();
+        (count > 0).then(|| known().sum::<f64>() / count as f64)
     }
 
     /// The newest.
@@ -88,7 +100,7 @@ fn sample(before: &Snapshot, after: &Snapshot) -> Sample {
         .filter(|ns| *ns > 0.0);
     let ours = |snapshot: &Snapshot| {
         let coverage = snapshot.coverage.as_ref()?;
-        Some(coverage.overhead_ns.saturating_add(coverage.tool_cpu_ns))
+        Some(coverage.overhead_ns.saturating_add(coverage.displaced_ns))
     };
     let all_ns = ns.map(|ns| ns as f64 * f64::from(ranks));
     let overhead = difference(&ours).zip(all_ns.filter(|all_ns| *all_ns > 0.0));
@@ -150,10 +162,10 @@ mod tests {
 
     /// Starting costs more CPU time than the first seconds have.
     #[test]
-    fn overhead_counts_tool_processes_from_now_on() {
-        let with = |mut snapshot: Snapshot, overhead_ns, tool_cpu_ns| {
+    fn overhead_counts_what_ranks_lacked_from_now_on() {
+        let with = |mut snapshot: Snapshot, overhead_ns, displaced_ns| {
             if let Some(coverage) = &mut snapshot.coverage {
-                (coverage.overhead_ns, coverage.tool_cpu_ns) = (overhead_ns, tool_cpu_ns);
+                (coverage.overhead_ns, coverage.displaced_ns) = (overhead_ns, displaced_ns);
             }
             snapshot
         };
@@ -187,6 +199,7 @@ mod tests {
         history.note(&second, &off);
         assert_eq!(history.last().mpi_share, Some(0.5));
         assert_eq!(history.last().calls_per_s, Some(800.0));
+        assert_eq!(history.overhead(), Some(0.0), "that is known all the same");
     }
 
     #[test]

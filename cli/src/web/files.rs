@@ -46,6 +46,7 @@ const FILES: &[(&str, &str, &str)] = files! {
     "buffers.js": SCRIPT,
     "control.js": SCRIPT,
     "recorded.js": SCRIPT,
+    "capped.js": SCRIPT,
     "measured.js": SCRIPT,
     "values.js": SCRIPT,
 };

@@ -1,6 +1,7 @@
 //! What the page does to the job: the words of an order, read as the command line reads them.
 
-use invivo_config::{Sampling, Time, Value};
+use crate::commands::overhead::said;
+use invivo_config::{Overhead, Sampling, Time, Value};
 use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::metrics::Measured;
 use invivo_proto::control::order::Order;
@@ -9,7 +10,7 @@ use serde::Deserialize;
 
 /// The words of the orders, for whoever gives another one.
 pub const ORDERS: &str = "pause, resume, reset, record, window, analyses, selection, metrics, \
-                          sampling or shutdown";
+                          sampling, overhead or shutdown";
 
 /// What may stand behind the question mark.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -27,6 +28,8 @@ pub struct Words {
     every: Option<String>,
     /// What is recorded, as `exclude tiny_*`.
     rules: Option<String>,
+    /// The most of the ranks' time that the measurement takes, as `2%`, or `off`.
+    cap: Option<String>,
     /// These rules take the place of all others.
     replace: bool,
 }
@@ -74,6 +77,11 @@ pub fn order(verb: &str, words: &Words) -> Result<Order, String> {
             Order::Select(selection)
         }
         "metrics" => Order::Metrics(measured(words)?),
+        "overhead" => {
+            let text = words.cap.as_deref().ok_or("say cap=2% or cap=off")?;
+            let Overhead(cap) = said(text)?;
+            Order::Overhead { cap }
+        }
         "shutdown" => Order::Shutdown,
         other => return Err(format!("there is no order {other:?}; there is {ORDERS}")),
     })
@@ -111,6 +119,17 @@ mod tests {
         assert_eq!(pause, Ok(Order::Pause { lease_ns }));
         let off = order("record", &words("", Some(false)));
         assert_eq!(off, Ok(Order::Record { on: false }));
+        let capped = |cap: &str| {
+            let words = Words {
+                cap: Some(cap.into()),
+                ..Words::default()
+            };
+            order("overhead", &words)
+        };
+        let cap = "2%".parse().ok();
+        assert_eq!(capped("2%"), Ok(Order::Overhead { cap }));
+        assert_eq!(capped("off"), Ok(Order::Overhead { cap: None }));
+        assert!(capped("").is_err() && order("overhead", &Words::default()).is_err());
         let frequency = 1000;
         let sampling = order("sampling", &words("", None));
         assert_eq!(sampling, Ok(Order::Sampling { frequency }));

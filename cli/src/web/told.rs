@@ -1,5 +1,6 @@
 //! What the terminal says of a snapshot, so that the page says the same. Pure.
 
+use crate::view::overhead;
 use invivo_grpc::v1::Snapshot;
 use invivo_report::units::{counted, duration};
 use invivo_report::{coverage, recording, status};
@@ -26,6 +27,8 @@ pub struct Told {
     lag: String,
     losses: String,
     own_cost: String,
+    /// How the overhead is kept below its cap.
+    governance: Vec<String>,
     coverage: String,
 }
 
@@ -49,6 +52,7 @@ impl Told {
             lag: duration(coverage.lag_ns),
             losses: coverage::losses(&coverage),
             own_cost: own_cost.trim_end().to_owned(),
+            governance: overhead::governance(status.governance.as_ref(), recording.now_ns),
             coverage: coverage::text(&coverage),
         }
     }

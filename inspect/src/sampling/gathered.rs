@@ -91,6 +91,11 @@ impl Gathered {
         self.lost = self.lost.saturating_add(lost);
     }
 
+    /// How often the rank was interrupted: for samples, and for those that were lost.
+    pub fn taken(&self) -> u64 {
+        self.all.samples.saturating_add(self.lost)
+    }
+
     /// Begins an answer of all that was seen, with what is known of the sampling.
     pub fn answering(&self, profile: u32, sampling: Sampled) -> Answering {
         let seen = Sampled {

@@ -13,7 +13,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Bytes of the stack that a sample has: some ten to fifty frames. Of paths that are deeper the
 /// inner part is seen.
-const STACK_BYTES: u32 = 8192;
+pub const STACK_BYTES: u32 = 8192;
 /// Pages of a ring that has room for one sample.
 const PAGES_MIN: usize = 4;
 const PAGE_BYTES: usize = 4096;
@@ -65,6 +65,15 @@ impl Ring {
                 Err(error) => return Err(reason(&error)),
             }
         }
+    }
+
+    /// Samples from now on, or not until it is told again.
+    pub fn enable(&mut self, is_on: bool) {
+        // It does not fail for an event that is there.
+        let _ = match is_on {
+            true => self.0.enable(),
+            false => self.0.disable(),
+        };
     }
 
     /// Readable when half of the ring is full; hung up when the thread has ended.

@@ -1,15 +1,18 @@
 //! What the sampler's process does: empties rings, follows paths, and answers.
 //!
 //! It sleeps until a ring is half full, an order comes, or it is time to look for new threads. When
-//! the process that it samples has ended, it waits for questions only.
+//! the process that it samples has ended, it waits for questions only. At first it tries, between
+//! other things, what a sample costs here: for an account of what all of them took from the rank.
 
 use crate::mapped;
 use crate::memory::ProcessMemory;
 use crate::sampling::answer::Answering;
+use crate::sampling::cost::Trial;
 use crate::sampling::gathered::Gathered;
 use crate::sampling::mappings::Mappings;
 use crate::sampling::path::Walker;
 use crate::sampling::record::Record;
+use crate::sampling::tally::Tally;
 use crate::sampling::threads::Threads;
 use invivo_proto::control::local::{FromSupervisor, LOCAL_BYTES_MAX, ToSupervisor};
 use invivo_proto::control::profile::Sampled;
@@ -39,11 +42,16 @@ pub struct Ends {
 /// Nobody asks any more.
 struct Left;
 
-/// Serves until nobody is there to ask.
-pub fn serve(rank: Rank, pid: Pid, memory: &ProcessMemory, ends: Ends) {
+/// Serves until nobody is there to ask. `tally` is what samples took from the rank.
+pub fn serve(rank: Rank, pid: Pid, memory: &ProcessMemory, ends: Ends, tally: &Tally) {
     let mut service = Service {
         rank,
         ends,
+        tally,
+        // Before the rank's own rings take the room that there is for such memory.
+        trial: Trial::begin(),
+        sample_cost: None,
+        told: 0,
         threads: Threads::new(pid),
         seen: Gathered::new(),
         answering: None,
@@ -69,9 +77,16 @@ pub fn serve(rank: Rank, pid: Pid, memory: &ProcessMemory, ends: Ends) {
     }
 }
 
-struct Service {
+struct Service<'t> {
     rank: Rank,
     ends: Ends,
+    tally: &'t Tally,
+    /// Tries what a sample costs.
+    trial: Option<Trial>,
+    /// Time that a sample takes from the rank; nothing where that is not known.
+    sample_cost: Option<Duration>,
+    /// Samples that are in the tally.
+    told: u64,
     threads: Threads,
     seen: Gathered,
     answering: Option<Answering>,
@@ -81,12 +96,13 @@ struct Service {
     looked: Instant,
 }
 
-impl Service {
+impl Service<'_> {
     /// Waits, and does what there is to do; true where code was met, or mapped, in a file that is
     /// not known.
     fn turn(&mut self, walker: &mut Walker<'_>) -> Result<bool, Left> {
         let hung = self.wait();
         let is_stale = self.take(walker);
+        self.count();
         self.threads.forget(hung.into_iter());
         if self.threads.is_on() && self.looked.elapsed() >= LOOK_INTERVAL {
             self.looked = Instant::now();
@@ -96,6 +112,7 @@ impl Service {
         self.obey()?;
         self.answer();
         self.send()?;
+        self.try_cost();
         Ok(is_stale)
     }
 
@@ -110,10 +127,11 @@ impl Service {
             PollFd::new(&self.ends.answers, wanted),
         ];
         waited.extend(self.threads.waited());
-        let most = match (&self.answering, self.threads.is_on()) {
-            (Some(_), _) => Some(Duration::ZERO),
-            (None, true) => Some(LOOK_INTERVAL.saturating_sub(self.looked.elapsed())),
-            (None, false) => None,
+        let has_work = self.answering.is_some() || self.trial.is_some();
+        let most = match (has_work, self.threads.is_on()) {
+            (true, _) => Some(Duration::ZERO),
+            (false, true) => Some(LOOK_INTERVAL.saturating_sub(self.looked.elapsed())),
+            (false, false) => None,
         };
         let most = most.and_then(|most| Timespec::try_from(most).ok());
         // Where it fails, there is nothing to be seen by it.
@@ -139,6 +157,28 @@ impl Service {
             Record::Other => {}
         });
         is_stale
+    }
+
+    /// Goes on trying what a sample costs, if that is not known yet.
+    fn try_cost(&mut self) {
+        if let Some(trial) = &mut self.trial
+            && !trial.go_on()
+        {
+            self.sample_cost = trial.cost();
+            self.trial = None;
+        }
+    }
+
+    /// Notes what samples took from the rank.
+    fn count(&mut self) {
+        let taken = self.seen.taken();
+        if let Some(cost) = self.sample_cost
+            && taken > self.told
+        {
+            self.told = taken;
+            let ns = nanoseconds(cost).saturating_mul(taken);
+            self.tally.write(Duration::from_nanos(ns));
+        }
     }
 
     /// Does what has been ordered.

@@ -167,6 +167,47 @@ fn a_frequency_can_be_changed_and_switched_off() {
     assert!(again.samples >= seen.samples + 50 && again.frequency == (500, 500));
 }
 
+/// What the samples so far took from the rank.
+fn told(sampler: &mut Sampler) -> (Duration, Sampled) {
+    let until = Instant::now() + Duration::from_secs(20);
+    while sampler.in_rank().is_none() {
+        assert!(Instant::now() < until, "it has not tried what one costs");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // Before it answers it has told what it answers of.
+    let (seen, _) = profile(sampler);
+    (sampler.in_rank().expect("it is not written now"), seen)
+}
+
+/// By the same cost for each, whatever happens to the frequency and to the rank.
+#[test]
+fn what_samples_take_from_a_rank_only_grows() {
+    let mut program = Program::new();
+    let mut sampler = sampled(&program, 1000);
+    let mut all = Vec::new();
+    for frequency in [1000, 2000, 0, 500] {
+        assert_eq!(sampler.set_frequency(frequency), Ok(()));
+        program.run("both 0.2");
+        all.push(told(&mut sampler));
+    }
+    program.leave();
+    std::thread::sleep(Duration::from_millis(300));
+    all.push(told(&mut sampler));
+
+    let of_one = |(time, seen): &(Duration, Sampled)| {
+        time.as_nanos() as u64 / (seen.samples + seen.lost).max(1)
+    };
+    let cost = of_one(&all[0]);
+    println!("{cost} ns of a rank for a sample");
+    assert!((500..=1_000_000).contains(&cost), "{cost}");
+    for two in all.windows(2) {
+        assert!(two[0].0 <= two[1].0, "{all:?}");
+        assert!(of_one(&two[1]).abs_diff(cost) <= cost / 10, "{all:?}");
+    }
+    let while_off = all[2].0 - all[1].0;
+    assert!(while_off <= Duration::from_nanos(10 * cost), "{all:?}");
+}
+
 #[test]
 fn a_process_that_has_ended_is_still_told() {
     let mut program = Program::new();

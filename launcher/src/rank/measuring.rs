@@ -1,5 +1,7 @@
 //! What a supervisor measures of its rank, and when it reads it next.
 
+use crate::rank::readings::Readings;
+use crate::rank::shared_memory::monotonic_ns;
 use invivo_inspect::metrics::Meter;
 use invivo_proto::control::metrics::Measured;
 use std::time::{Duration, Instant};
@@ -8,6 +10,8 @@ use std::time::{Duration, Instant};
 #[derive(Default)]
 pub struct Measuring {
     pub open: Option<Open>,
+    /// What has been read and not been sent.
+    pub readings: Readings,
     /// Time on a processor that all readings took.
     pub cost: Duration,
     /// What is done once, before the first.
@@ -20,7 +24,6 @@ pub struct Open {
     pub measuring: u32,
     pub measured: Measured,
     pub meter: Meter,
-    interval: Duration,
     due: Instant,
 }
 
@@ -31,7 +34,6 @@ impl Open {
             measuring,
             measured,
             meter,
-            interval: Duration::from_nanos(measured.interval_ns),
             due: Instant::now(),
         }
     }
@@ -43,15 +45,17 @@ impl Open {
 
     /// It has been read.
     pub fn read(&mut self) {
-        self.due = next(self.due, self.interval, Instant::now());
+        let rest_ns = before_next(monotonic_ns(), self.measured.interval_ns);
+        self.due = Instant::now() + Duration::from_nanos(rest_ns);
     }
 }
 
-/// The next of evenly spaced times: those that have passed are left out, so that readings never
-/// follow each other without pause.
-fn next(due: Instant, interval: Duration, now: Instant) -> Instant {
-    let next = due + interval;
-    if next > now { next } else { now + interval }
+/// How long until the next multiple of the interval: what a reading takes from a rank it takes from
+/// all ranks of a node at the same time then, so that they do not wait for each other again and
+/// again. Those that have passed are left out, so that readings never follow without pause.
+fn before_next(now_ns: u64, interval_ns: u64) -> u64 {
+    let interval_ns = interval_ns.max(1);
+    interval_ns - now_ns % interval_ns
 }
 
 #[cfg(test)]
@@ -60,11 +64,13 @@ mod tests {
 
     #[test]
     fn readings_are_evenly_spaced_and_never_pile_up() {
-        let (begin, tenth) = (Instant::now(), Duration::from_millis(100));
-        let late = Duration::from_millis(30);
-        assert_eq!(next(begin, tenth, begin + late), begin + tenth);
+        const MS: u64 = 1_000_000;
+        let next = |now_ms: u64| now_ms + before_next(now_ms * MS, 100 * MS) / MS;
+        assert_eq!(next(1234), 1300, "behind the first");
+        assert_eq!(next(1300), 1400);
+        assert_eq!(next(1330), 1400, "a late one");
         // The supervisor was stopped for a second.
-        let stopped = begin + Duration::from_secs(1);
-        assert_eq!(next(begin, tenth, stopped), stopped + tenth);
+        assert_eq!(next(2399), 2400);
+        assert_eq!(before_next(7, 0), 1);
     }
 }

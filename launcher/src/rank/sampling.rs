@@ -1,9 +1,9 @@
 //! What a supervisor has of its rank's sampling.
 
+use crate::rank::spent::Cost;
 use invivo_inspect::sampling::Sampler;
 use invivo_proto::control::profile::NoSamples;
 use rustix::event::{PollFd, PollFlags};
-use std::time::Duration;
 
 /// What of sampling there is.
 pub struct Sampling {
@@ -14,8 +14,8 @@ pub struct Sampling {
     pub asked: Option<u32>,
     /// A part of its answer could not be passed on.
     pub is_cut: bool,
-    /// Time on a processor that samplers took which are gone.
-    pub spent: Duration,
+    /// What samplers took which are gone.
+    pub spent: Cost,
 }
 
 impl Default for Sampling {
@@ -25,16 +25,21 @@ impl Default for Sampling {
             without: NoSamples::Off,
             asked: None,
             is_cut: false,
-            spent: Duration::ZERO,
+            spent: Cost::default(),
         }
     }
 }
 
 impl Sampling {
-    /// Time on a processor that all samplers took.
-    pub fn cost(&self) -> Duration {
-        let now = self.sampler.as_ref().map(Sampler::cpu_time);
-        self.spent + now.unwrap_or_default()
+    /// What all samplers took, and their samples from the rank.
+    pub fn cost(&self) -> Cost {
+        let Some(sampler) = &self.sampler else {
+            return self.spent;
+        };
+        Cost {
+            beside: self.spent.beside + sampler.cpu_time(),
+            in_rank: self.spent.in_rank + sampler.in_rank().unwrap_or_default(),
+        }
     }
 
     /// The sampler is of no use any more.

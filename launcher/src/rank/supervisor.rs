@@ -408,6 +408,8 @@ impl Supervisor<'_> {
             generation,
             outcome,
         });
+        // Who stops the ranks looks at what they did until then.
+        self.tell_readings();
     }
 
     /// Sends a message that the place can do without; false where it does not read now.
@@ -441,6 +443,7 @@ impl Supervisor<'_> {
         // The rank may have died right after the welcome, which is then still unread.
         self.read_shim();
         self.tell_fault();
+        self.tell_last();
         self.tell(&FromSupervisor::Ended(ended));
 
         let left = self.memory.region().page().phase.load(Ordering::Acquire);

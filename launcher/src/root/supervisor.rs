@@ -189,6 +189,9 @@ impl Root<'_> {
         command.arg("--sampling").arg(config.sampling.0.to_string());
         command.arg("--selection").arg(config.selection.text());
         command.arg("--metrics").arg(config.metrics.set.to_string());
+        if let Some(cap) = config.overhead.0 {
+            command.arg("--overhead").arg(cap.to_string());
+        }
         test_hooks::add(&mut command);
         let barrier = self.assignment.barrier.as_ref();
         processors::step_aside(self.job().launcher(), barrier, processors::NOTES_WITHIN);

@@ -3,12 +3,13 @@
 use crate::v1::invivo_client::InvivoClient;
 use crate::v1::{
     CommandReply, HoldRequest, PauseRequest, RecordRequest, RecordWindowRequest, ResetRequest,
-    ResumeRequest, SelectionRule, SetAnalysesRequest, SetMetricsRequest, SetSamplingRequest,
-    SetSelectionRequest, SetStrategyRequest, ShutdownRequest,
+    ResumeRequest, SelectionRule, SetAnalysesRequest, SetMetricsRequest, SetOverheadRequest,
+    SetSamplingRequest, SetSelectionRequest, SetStrategyRequest, ShutdownRequest,
 };
 use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::metrics::{Measured, MetricSet, UnknownInSet};
 use invivo_proto::control::order::Order;
+use invivo_proto::control::overhead::OverheadCap;
 use invivo_proto::control::selection::{InvalidRule, Rule, Selection};
 use invivo_proto::control::strategy::Strategy;
 use tonic::body::Body;
@@ -64,6 +65,17 @@ orders! {
         set: metrics(&request.names)?,
         interval_ns: request.interval_ns,
     });
+    SetOverheadRequest(&SetOverheadRequest { cap, .. }) => Order::Overhead {
+        cap: cap.map(overhead_cap).transpose()?,
+    };
+}
+
+fn overhead_cap(share: f64) -> Result<OverheadCap, Status> {
+    OverheadCap::of_share(share).ok_or_else(|| {
+        Status::invalid_argument(format!(
+            "a cap on the overhead of {share}: it is a share of the ranks' time, from 0.001 to 1"
+        ))
+    })
 }
 
 fn selection(request: &SetSelectionRequest) -> Result<Selection, Status> {
@@ -194,6 +206,12 @@ where
                 interval_ns: measured.interval_ns,
             };
             client.set_metrics(request).await
+        }
+        Order::Overhead { cap } => {
+            let cap = cap.map(OverheadCap::share);
+            client
+                .set_overhead(SetOverheadRequest { command_id, cap })
+                .await
         }
     }
 }

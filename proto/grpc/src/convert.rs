@@ -17,6 +17,7 @@ pub mod wait_states;
 
 use crate::v1;
 use invivo_proto::control::link;
+use invivo_proto::control::overhead::{Governance, OverheadCap};
 use invivo_proto::control::results::{
     Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Messages, Moments,
     RankState, RankStatus, RecordingStatus, Traffic,
@@ -91,7 +92,11 @@ impl From<&Coverage> for v1::Coverage {
             lag_ns: coverage.lag_ns,
             ledger: Some((&coverage.ledger).into()),
             overhead_ns: coverage.overhead_ns,
+            overhead_regions_ns: coverage.overhead_regions_ns,
+            overhead_samples_ns: coverage.overhead_samples_ns,
             tool_cpu_ns: coverage.tool_cpu_ns,
+            observer_cpu_ns: coverage.observer_cpu_ns,
+            displaced_ns: coverage.displaced_ns,
             packets_mpi: coverage.packets_mpi,
             packets_shm: coverage.packets_shm,
             payload_bytes: coverage.payload_bytes,
@@ -177,8 +182,30 @@ impl From<&JobStatus> for v1::JobStatus {
             notes: status.notes.clone(),
             recording: Some((&status.recording).into()),
             analyses: Vec::new(),
+            governance: governance(&status.governance),
         }
     }
+}
+
+/// Nothing where the overhead never had a cap.
+fn governance(governance: &Governance) -> Option<v1::Governance> {
+    if *governance == Governance::default() {
+        return None;
+    }
+    let events = governance.events.iter();
+    Some(v1::Governance {
+        cap: governance.cap.map(OverheadCap::share),
+        share: governance.share,
+        given_up: governance.given_up.clone(),
+        decided: governance.decided.clone(),
+        is_exhausted: governance.is_exhausted,
+        events: events
+            .map(|(at_ns, sentence)| v1::GovernanceEvent {
+                at_ns: *at_ns,
+                sentence: sentence.clone(),
+            })
+            .collect(),
+    })
 }
 
 impl From<&RecordingStatus> for v1::RecordingStatus {

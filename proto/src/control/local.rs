@@ -84,9 +84,14 @@ pub enum FromSupervisor {
     },
     /// What was measured, at each interval.
     Measured(Reading),
-    /// Once a second while the rank is sampled or measured, and once behind that: time on a
-    /// processor that both took so far, in ns.
-    Spent { cpu_ns: u64 },
+    /// Once a second while the rank is sampled or measured, and once behind that.
+    Spent {
+        /// Time on a processor that both took so far beside the rank, in ns.
+        cpu_ns: u64,
+        /// Time that samples took so far from the rank itself, in the kernel, in ns: an estimate,
+        /// from what one costs on this machine.
+        in_rank_ns: u64,
+    },
     /// The answer to [`ToSupervisor::TryMetrics`].
     MetricsTried {
         /// As in the question.

@@ -7,6 +7,7 @@
 
 use super::analyses::AnalysisSet;
 use super::metrics::{INTERVAL_NS_DEFAULT, INTERVAL_NS_MAX, INTERVAL_NS_MIN, Measured};
+use super::overhead::OverheadCap;
 use super::profile::{FREQUENCY_DEFAULT, FREQUENCY_MAX};
 use super::selection::{InvalidRule, Selection};
 use super::strategy::Strategy;
@@ -55,6 +56,9 @@ pub enum Order {
     Select(Selection),
     /// These metrics are measured of each rank from now on, instead of those before.
     Metrics(Measured),
+    /// The measurement takes no more of the ranks' time than this from now on, and gives up detail
+    /// for it; none ends that, and what was given up comes back. It is the root's own affair.
+    Overhead { cap: Option<OverheadCap> },
 }
 
 /// A command with fixed points in time, as the root sends it to the tool places.
@@ -142,6 +146,7 @@ impl Order {
             Order::Sampling { .. } => "sampling",
             Order::Select(_) => "selection",
             Order::Metrics(_) => "metrics",
+            Order::Overhead { .. } => "overhead",
         }
     }
 
@@ -180,7 +185,8 @@ impl Order {
             | Order::Shutdown
             | Order::Strategy { .. }
             | Order::Analyses { .. }
-            | Order::Sampling { .. } => {}
+            | Order::Sampling { .. }
+            | Order::Overhead { .. } => {}
             Order::Select(selection) => {
                 let checked = core::mem::take(selection).checked();
                 *selection = checked.map_err(InvalidOrder::Selection)?;
@@ -209,9 +215,10 @@ impl Order {
         }
     }
 
-    /// The command with its cut at `cut_ns`, and recording in `epoch` from there on.
-    pub fn at(self, cut_ns: u64, epoch: u32) -> Verb {
-        match self {
+    /// The command with its cut at `cut_ns`, and recording in `epoch` from there on; nothing where
+    /// tool places have nothing to do for it.
+    pub fn at(self, cut_ns: u64, epoch: u32) -> Option<Verb> {
+        Some(match self {
             Order::Pause { lease_ns } => Verb::Pause { lease_ns },
             Order::Resume => Verb::Resume,
             Order::Hold { lease_ns } => Verb::Hold { lease_ns },
@@ -240,7 +247,8 @@ impl Order {
                 at_ns: cut_ns,
             },
             Order::Metrics(measured) => Verb::Metrics(measured),
-        }
+            Order::Overhead { .. } => return None,
+        })
     }
 }
 
@@ -263,6 +271,8 @@ impl fmt::Display for Order {
             Order::Sampling { frequency } => write!(f, "{frequency} Hz"),
             Order::Select(selection) => selection.fmt(f),
             Order::Metrics(measured) => measured.fmt(f),
+            Order::Overhead { cap: Some(cap) } => write!(f, "at most {cap}"),
+            Order::Overhead { cap: None } => f.write_str("uncapped"),
             Order::Resume | Order::Reset | Order::Shutdown => Ok(()),
         }
     }

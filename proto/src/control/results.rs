@@ -3,8 +3,10 @@
 //! The crate `analysis` merges them, the gateway shows them. Durations are in nanoseconds, sizes in
 //! bytes.
 
+use super::overhead::Governance;
 use crate::definition::Run;
 use crate::ids::{Rank, RegionId};
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -221,11 +223,19 @@ pub struct Coverage {
     pub lag_ns: u64,
     /// Where the records are.
     pub ledger: Ledger,
-    /// Time that the ranks spent in our code, in ns summed over ranks (measured on samples, scaled
-    /// up).
+    /// Time that the ranks spent in our code, in ns summed over ranks (measured on some calls and
+    /// regions, scaled up), and in the kernel's for samples of them (estimated from their number).
     pub overhead_ns: u64,
+    /// The part of it that was for regions of the program.
+    pub overhead_regions_ns: u64,
+    /// The part of it that was for samples.
+    pub overhead_samples_ns: u64,
     /// CPU time of the tool processes, and of what samples and measures ranks, in ns.
     pub tool_cpu_ns: u64,
+    /// The part of it that was of what samples and measures ranks.
+    pub observer_cpu_ns: u64,
+    /// The part of the tools' CPU time that ranks lacked: no processor was free for it.
+    pub displaced_ns: u64,
     /// Packets that came over MPI.
     pub packets_mpi: u64,
     /// Packets or parts of packets taken from shared memory.
@@ -291,6 +301,8 @@ pub struct JobStatus {
     pub notes: Vec<String>,
     /// Whether and since when calls are recorded.
     pub recording: RecordingStatus,
+    /// How the overhead is kept below its cap; only the root says it.
+    pub governance: Box<Governance>,
 }
 
 /// Ranks that a status names, so that its size does not grow with the job.

@@ -22,6 +22,7 @@ use invivo_proto::control::grid::{GridQuery, Metric};
 use invivo_proto::control::link::{Answer, Ask, AtEnd, Final, Request, Response, TimelinePage};
 use invivo_proto::control::local::{FromSupervisor, ToSupervisor};
 use invivo_proto::control::metrics::SystemMetric;
+use invivo_proto::control::overhead::OverheadCap;
 use invivo_proto::control::peer::Endpoints;
 use invivo_proto::control::places::Places;
 use invivo_proto::control::tree::*;
@@ -274,6 +275,9 @@ pub fn requests() -> Vec<Request> {
         Order::Sampling { frequency: 251 },
         Order::Select(selection()),
         Order::Metrics(measured()),
+        Order::Overhead {
+            cap: OverheadCap::of_share(0.02),
+        },
     ];
     let orders = orders.into_iter().zip(9..).map(|(order, id)| Ask::Command {
         id: CommandId(id),

@@ -4,6 +4,7 @@ use super::stacks::named;
 use invivo_proto::control::analyses::{AnalysesStatus, AnalysisStatus, Gaps};
 use invivo_proto::control::grid::{Axes, Grid, GridCell, GridRow};
 use invivo_proto::control::link::{JobDescription, ObservationDescription};
+use invivo_proto::control::overhead::{Governance, OverheadCap};
 use invivo_proto::control::regions::{Region, RegionStats, RegionTable, Unrecorded};
 use invivo_proto::control::results::*;
 use invivo_proto::control::sites::{Place, Site, SiteStats, SiteTable};
@@ -164,7 +165,11 @@ pub fn coverage() -> Coverage {
             reset: 0,
         },
         overhead_ns: 1_000_000,
+        overhead_regions_ns: 600_000,
+        overhead_samples_ns: 300_000,
         tool_cpu_ns: 2_000_000,
+        observer_cpu_ns: 500_000,
+        displaced_ns: 1_500_000,
         packets_mpi: 5,
         packets_shm: 6,
         payload_bytes: 70_000,
@@ -204,6 +209,17 @@ pub fn status() -> JobStatus {
             }),
             shut_down: false,
         },
+        governance: Box::new(Governance {
+            cap: OverheadCap::of_share(0.02),
+            share: Some(0.013),
+            given_up: vec!["regions are not recorded".into()],
+            decided: vec!["invivo metrics".into()],
+            is_exhausted: false,
+            events: vec![(
+                6_000_000_000,
+                "overhead 9.0 %: regions are not recorded".into(),
+            )],
+        }),
     }
 }
 

@@ -56,7 +56,10 @@ pub fn from_supervisors() -> Vec<FromSupervisor> {
             outcome: Err((SystemMetric::Cycles, NoMetric::Unsupported)),
         },
         FromSupervisor::Measured(reading()),
-        FromSupervisor::Spent { cpu_ns: 40_000_000 },
+        FromSupervisor::Spent {
+            cpu_ns: 40_000_000,
+            in_rank_ns: 9_000_000,
+        },
         FromSupervisor::MetricsTried {
             trying: 8,
             without: without(),

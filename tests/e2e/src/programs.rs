@@ -33,6 +33,7 @@ pub use metrics::{measured, measured_in_phases, metric_stages};
 pub use preload::{Counter, counter, garbage_sender, late_to_fence, yield_while_waiting};
 pub use regions::{
     marking, region_exceptions, region_trouble, regions, regions_in_python, selection,
+    tiny_functions,
 };
 pub use single::{
     Language, after_init, in_language, left_calls, marked_line, program, program_as, sanitized,

@@ -15,6 +15,7 @@ use crate::time_point::Now;
 use invivo_analysis::{regions, sites};
 use invivo_proto::control::local::{Module, Named, OFFSETS_MAX, ToSupervisor};
 use invivo_proto::control::regions::Region;
+use invivo_proto::control::results::Coverage;
 use invivo_proto::control::sites::Place;
 use invivo_proto::control::tree::{Partial, Up};
 use invivo_proto::ids::{Rank, WaveId};
@@ -124,6 +125,8 @@ struct Waiting {
     wave: WaveId,
     begun_ns: u64,
     found: Found,
+    /// Of the same moment.
+    coverage: Coverage,
 }
 
 impl CodeQueries {
@@ -149,9 +152,10 @@ impl CodeQueries {
             wave,
             begun_ns: now.ns,
             found,
+            coverage: local.coverage(now),
         };
         if self.asked.is_empty() {
-            return Some(self.answer(now, waiting, local));
+            return Some(self.answer(waiting));
         }
         self.under_way.push(waiting);
         None
@@ -195,7 +199,7 @@ impl CodeQueries {
         };
         let due: Vec<Waiting> = self.under_way.extract_if(.., is_due).collect();
         due.into_iter()
-            .map(|waiting| self.answer(now, waiting, local))
+            .map(|waiting| self.answer(waiting))
             .collect()
     }
 
@@ -241,7 +245,7 @@ impl CodeQueries {
         self.asked.retain(|_, asked| !asked.is_empty());
     }
 
-    fn answer(&mut self, now: Now, waiting: Waiting, local: &LocalRanks) -> Up {
+    fn answer(&self, waiting: Waiting) -> Up {
         let names = &self.names;
         let at = |module: &Module, offset| {
             let of = names.known_number(module)?;
@@ -250,7 +254,7 @@ impl CodeQueries {
         Up::Partial {
             wave: waiting.wave,
             partial: waiting.found.named(at),
-            coverage: local.coverage(now),
+            coverage: waiting.coverage,
             missing: Vec::new(),
         }
     }

@@ -12,6 +12,7 @@ use invivo_proto::control::results::RankState;
 use invivo_proto::control::tree::Ended;
 use invivo_proto::ids::Rank;
 use invivo_proto::shm::{phase, recording};
+use rustix::process::Pid;
 use std::sync::atomic::Ordering;
 
 /// How long a rank may outlive its supervisor before it is taken for one that is not killed with
@@ -48,6 +49,8 @@ pub struct LocalRank {
     pub life: Life,
     /// Time on a processor that sampling and measuring it took, in ns.
     pub spent_ns: u64,
+    /// Time that samples took from it, in the kernel, in ns.
+    pub sampled_ns: u64,
     /// How it ended, otherwise than through `MPI_Finalize`.
     pub ended: Option<Ended>,
     /// Where the thread was that ended it.
@@ -61,6 +64,8 @@ pub struct LocalRank {
     /// Its program had switched recording off when it was looked at last.
     was_off_by_program: bool,
     process: Process,
+    /// Its number.
+    pub pid: Option<Pid>,
     /// The kernel kills it with its supervisor, which is gone, but only a moment later: no longer
     /// than until then.
     orphan_until_ns: u64,
@@ -72,6 +77,7 @@ impl LocalRank {
             records: RankRecords::new(rank),
             metrics: MetricSeries::default(),
             spent_ns: 0,
+            sampled_ns: 0,
             life: Life::Absent,
             ended: None,
             fault: None,
@@ -80,6 +86,7 @@ impl LocalRank {
             was_paused: false,
             was_off_by_program: false,
             process: Process::default(),
+            pid: None,
             orphan_until_ns: 0,
         }
     }
@@ -92,7 +99,8 @@ impl LocalRank {
     pub fn attach(&mut self, memory: Memory, pid: u32) {
         self.records.attach(memory);
         self.life = Life::Alive;
-        self.process = Process::of(pid);
+        self.pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        self.process = self.pid.map(Process::of).unwrap_or_default();
         self.rings = bell::can_ring(pid);
     }
 

@@ -3,6 +3,7 @@
 use super::local_rank::{Life, LocalRank};
 use crate::analyses::Analyses;
 use crate::cuts::Cuts;
+use crate::displaced::Displaced;
 use crate::gates;
 use crate::memory::Memory;
 use crate::metric_series::MetricSeries;
@@ -23,6 +24,7 @@ use invivo_proto::rank_set::RankSet;
 use invivo_proto::shm::{recording, region_loss};
 use invivo_tbon::job_time::JobClock;
 use invivo_tbon::layout::Layout;
+use std::cell::Cell;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
@@ -38,6 +40,8 @@ pub struct LocalRanks {
     pub salvages: bool,
     /// When the first rank was seen.
     seen_ns: Option<u64>,
+    /// What of the tools' time the ranks lacked; looked at when somebody asks.
+    displaced: Cell<Displaced>,
 }
 
 impl LocalRanks {
@@ -67,6 +71,7 @@ impl LocalRanks {
             supervisors,
             salvages: false,
             seen_ns: None,
+            displaced: Cell::default(),
         }
     }
 
@@ -180,6 +185,7 @@ impl LocalRanks {
                 }
                 self.say_what_is_wanted();
                 self.seen_ns.get_or_insert(now.ns);
+                self.displaced_ns(now.ns);
                 return true;
             }
             Ok(memory) => format!(
@@ -341,12 +347,17 @@ impl LocalRanks {
 
     /// How complete an answer of this moment is.
     pub fn coverage(&self, now: Now) -> Coverage {
+        let observer_cpu_ns = self.observer_cpu_ns();
         let mut coverage = Coverage {
-            tool_cpu_ns: clock::cpu_ns(),
+            tool_cpu_ns: clock::cpu_ns().saturating_add(observer_cpu_ns),
+            observer_cpu_ns,
+            displaced_ns: self.displaced_ns(now.ns),
             ..Coverage::default()
         };
         for one in &self.ranks {
-            coverage.tool_cpu_ns = coverage.tool_cpu_ns.saturating_add(one.spent_ns);
+            let samples_ns = &mut coverage.overhead_samples_ns;
+            *samples_ns = samples_ns.saturating_add(one.sampled_ns);
+            coverage.overhead_ns = coverage.overhead_ns.saturating_add(one.sampled_ns);
             one.records.add_coverage(
                 now.ticks,
                 |ticks| self.feed.analyses.clock().duration_ns(ticks),
@@ -355,6 +366,30 @@ impl LocalRanks {
             invivo_tbon::coverage::add(&mut coverage.ledger, &one.records.ledger());
         }
         coverage
+    }
+
+    /// Time on processors of what samples and measures the ranks, in ns.
+    fn observer_cpu_ns(&self) -> u64 {
+        let spent = self.ranks.iter().map(|one| one.spent_ns);
+        spent.fold(0, u64::saturating_add)
+    }
+
+    /// Looks at what the ranks lack of processors, if nobody has for a while.
+    pub fn note_displaced(&self, now_ns: u64) {
+        let is_seen = self.seen_ns.is_some();
+        if is_seen && self.displaced.get().is_due(now_ns) {
+            self.displaced_ns(now_ns);
+        }
+    }
+
+    /// What of our time on processors the ranks lacked, in ns.
+    fn displaced_ns(&self, now_ns: u64) -> u64 {
+        let mut displaced = self.displaced.get();
+        let running = self.ranks.iter().filter(|one| one.life == Life::Alive);
+        let pids = running.filter_map(|one| one.pid);
+        let displaced_ns = displaced.until(now_ns, self.observer_cpu_ns(), pids);
+        self.displaced.set(displaced);
+        displaced_ns
     }
 
     /// Time since the first rank was seen, or since the first call that it was ahead with by then,

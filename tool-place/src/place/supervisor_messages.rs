@@ -107,10 +107,11 @@ impl Place {
             FromSupervisor::Measured(reading) => {
                 measuring::read(now, rank, &reading, self.tree.clock(), &mut self.local);
             }
-            FromSupervisor::Spent { cpu_ns } => {
+            FromSupervisor::Spent { cpu_ns, in_rank_ns } => {
                 if let Some(index) = self.local.index(rank) {
-                    let spent_ns = &mut self.local.ranks[index].spent_ns;
-                    *spent_ns = cpu_ns.max(*spent_ns);
+                    let rank = &mut self.local.ranks[index];
+                    rank.spent_ns = cpu_ns.max(rank.spent_ns);
+                    rank.sampled_ns = in_rank_ns.max(rank.sampled_ns);
                 }
             }
             FromSupervisor::MetricsTried { without, .. } => {

@@ -93,6 +93,7 @@ mod tests {
             "SetSampling",
             "SetSelection",
             "SetMetrics",
+            "SetOverhead",
             "Save",
             // It needs no token at all.
             "Redeem",

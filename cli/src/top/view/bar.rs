@@ -63,7 +63,7 @@ pub fn draw(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
     if snapshot.is_some() {
         first.push(members(&coverage));
         first.extend(recording(&status));
-        second.extend(losses(&coverage, model.live.history.last().overhead));
+        second.extend(losses(&coverage, model.live.history.overhead()));
     } else {
         second.push(("no numbers yet".to_owned(), Mood::Plain));
     }

@@ -109,7 +109,14 @@ fn costs(coverage: &Coverage, ledger: &Ledger, status: &JobStatus) -> Vec<(&'sta
                 duration_f64(per_call(coverage.overhead_ns))
             ),
         ),
-        ("CPU of tool processes", duration(coverage.tool_cpu_ns)),
+        (
+            "CPU of tool processes",
+            format!(
+                "{}, {} of it on processors that ranks lacked",
+                duration(coverage.tool_cpu_ns),
+                duration(coverage.displaced_ns)
+            ),
+        ),
         ("buffers", bytes(coverage.buffer_bytes)),
         (
             "records",

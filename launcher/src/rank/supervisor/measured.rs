@@ -1,9 +1,12 @@
-//! Measures the rank for its place: takes readings at even intervals, and passes them on.
+//! Measures the rank for its place: takes readings at even intervals, and passes them on, those of
+//! a quarter of a second together.
 
 use super::Supervisor;
 use crate::rank::measuring::Open;
 use crate::rank::program_metrics;
+use crate::rank::readings::Readings;
 use crate::rank::shared_memory::monotonic_ns;
+use crate::rank::spent::Cost;
 use crate::tool::processors;
 use invivo_inspect::metrics::{Meter, without};
 use invivo_proto::control::local::FromSupervisor;
@@ -18,9 +21,8 @@ impl Supervisor<'_> {
         let outcome = self.measure(measuring, measured);
         self.tell(&FromSupervisor::Measuring { measuring, outcome });
         // Where the new ones begin to count.
-        if let Some(reading) = self.read_metrics() {
-            self.tell(&FromSupervisor::Measured(reading));
-        }
+        self.read_metrics();
+        self.tell_readings();
     }
 
     fn measure(
@@ -40,9 +42,8 @@ impl Supervisor<'_> {
             }
         };
         // What has been added since the last reading: no other one of these follows.
-        if let Some(reading) = self.read_metrics() {
-            self.tell(&FromSupervisor::Measured(reading));
-        }
+        self.read_metrics();
+        self.tell_readings();
         self.measuring.open = opened.map(|meter| Open::new(measuring, measured, meter));
         Ok(measured)
     }
@@ -75,6 +76,7 @@ impl Supervisor<'_> {
     /// Nobody is there any more who wants to know it.
     pub(super) fn end_measuring(&mut self) {
         self.measuring.open = None;
+        self.measuring.readings = Readings::default();
     }
 
     /// What cannot be measured of the rank.
@@ -93,40 +95,86 @@ impl Supervisor<'_> {
         self.measuring.open.as_ref().map(Open::before_reading)
     }
 
-    /// Takes the reading that is due.
+    /// Takes the reading that is due, and offers the place those that are due together.
     pub(super) fn take_due_reading(&mut self) {
-        if self.before_reading() == Some(Duration::ZERO)
-            && let Some(reading) = self.read_metrics()
-        {
-            // Values since the rank's begin: one that a busy place has no room for is in the next.
-            self.offer_now(&FromSupervisor::Measured(reading));
+        if self.before_reading() != Some(Duration::ZERO) {
+            return;
         }
+        self.read_metrics();
+        if self.measuring.readings.are_due() {
+            self.offer_readings();
+            if self.spent.is_soon(Instant::now()) {
+                self.offer_spent();
+            }
+        }
+    }
+
+    /// What the place has no room for waits here: values since the rank's begin, so that nothing is
+    /// missed where it never has.
+    fn offer_readings(&mut self) {
+        let mut readings = self.measuring.readings.take();
+        while let Some(reading) = readings.front() {
+            if !self.offer_now(reading) {
+                break;
+            }
+            readings.pop_front();
+        }
+        if self.place.is_some() {
+            self.measuring.readings.sent_but(readings);
+        }
+    }
+
+    /// Sends all readings that wait.
+    pub(super) fn tell_readings(&mut self) {
+        let mut readings = self.measuring.readings.take();
+        while let Some(reading) = readings.pop_front() {
+            self.tell(&reading);
+        }
+        self.measuring.readings.sent_but(readings);
+    }
+
+    /// The rank has ended, or is about to: what waits to be told is told now.
+    pub(super) fn tell_last(&mut self) {
+        self.tell_readings();
+        self.offer_spent();
     }
 
     /// How long to sleep at most before the place is told what this takes.
     pub(super) fn before_spent(&self) -> Option<Duration> {
         let is_on = self.measuring.open.is_some() || self.sampling.sampler.is_some();
-        let is_due = is_on || self.spent.lacks(self.spent_so_far());
+        let is_due = is_on || self.spent.to_tell(self.spent_so_far()).is_some();
         is_due.then(|| self.spent.before(Instant::now()))
     }
 
     /// Tells the place what sampling and measuring took, if it is time.
     pub(super) fn tell_spent(&mut self) {
-        if self.before_spent() != Some(Duration::ZERO) {
-            return;
+        if self.before_spent() == Some(Duration::ZERO) {
+            self.offer_spent();
         }
-        let cost = self.spent_so_far();
-        let cpu_ns = nanoseconds(cost);
-        let is_told = self.offer_now(&FromSupervisor::Spent { cpu_ns });
-        self.spent.tried(Instant::now(), is_told.then_some(cost));
     }
 
-    fn spent_so_far(&self) -> Duration {
-        self.measuring.cost + self.sampling.cost()
+    fn offer_spent(&mut self) {
+        let told = self.spent.to_tell(self.spent_so_far());
+        let taken = told.filter(|cost| {
+            self.offer_now(&FromSupervisor::Spent {
+                cpu_ns: nanoseconds(cost.beside),
+                in_rank_ns: nanoseconds(cost.in_rank),
+            })
+        });
+        self.spent.tried(Instant::now(), taken);
     }
 
-    fn read_metrics(&mut self) -> Option<Reading> {
-        let open = self.measuring.open.as_mut()?;
+    fn spent_so_far(&self) -> Cost {
+        let mut cost = self.sampling.cost();
+        cost.beside += self.measuring.cost;
+        cost
+    }
+
+    /// Reads what is measured now, if anything is.
+    fn read_metrics(&mut self) {
+        let Some(open) = &mut self.measuring.open else {
+            return;
+        };
         let before = cpu_time();
         let at_ns = monotonic_ns();
         let system = open.meter.read();
@@ -136,14 +184,14 @@ impl Supervisor<'_> {
         };
         open.read();
         self.measuring.cost += cpu_time().saturating_sub(before);
-        Some(Reading {
+        self.measuring.readings.keep(Reading {
             measuring: open.measuring,
             at_ns,
             cost_ns: nanoseconds(self.measuring.cost),
             unseen: open.meter.unseen(),
             system,
             program,
-        })
+        });
     }
 }
 

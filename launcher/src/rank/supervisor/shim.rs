@@ -61,6 +61,7 @@ impl Supervisor<'_> {
     fn abort(&mut self) {
         self.see_fault();
         self.tell_fault();
+        self.tell_last();
         // The place reads the code where the rank left it.
         self.tell(&FromSupervisor::Ended(Ended::Code(0)));
         self.aborting = true;

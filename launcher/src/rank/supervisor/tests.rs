@@ -1,5 +1,7 @@
 //! A supervisor with a real child; the test plays the place, and a shell script the shim.
 
+mod measuring;
+
 use super::*;
 use crate::job::environment::Family;
 use crate::job::environment::{Environment, Numbers, World};

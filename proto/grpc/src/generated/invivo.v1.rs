@@ -18,8 +18,8 @@ pub struct HelloReply {
     /// What this gateway can do, in lower-case words: "status", "watch", "functions", "call-sites",
     /// "regions", "matrix", "messages", "wait-states", "grid", "hang", "stacks", "profile", "pause",
     /// "resume", "hold", "reset", "record", "record-window", "shutdown", "strategy", "analyses",
-    /// "sampling", "selection", "metrics", "buffers", "records", "timeline", "save", "audit", "invite",
-    /// "revoke".
+    /// "sampling", "selection", "metrics", "overhead", "buffers", "records", "timeline", "save", "audit",
+    /// "invite", "revoke".
     #[prost(string, repeated, tag = "2")]
     pub capabilities: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// The scope of the caller's token: "view" or "control".
@@ -103,8 +103,8 @@ pub struct Coverage {
     /// Account of all records.
     #[prost(message, optional, tag = "5")]
     pub ledger: ::core::option::Option<Ledger>,
-    /// Time that the ranks spent in Invivo's code, in ns summed over ranks (extrapolated from
-    /// samples).
+    /// Time that the ranks spent in Invivo's code, in ns summed over ranks (measured on some calls and
+    /// regions, and extrapolated), and in the kernel's for samples (estimated from their number).
     #[prost(uint64, tag = "6")]
     pub overhead_ns: u64,
     /// CPU time of the tool processes, and of what samples and measures ranks, in ns.
@@ -128,6 +128,18 @@ pub struct Coverage {
     /// Tool processes that did not answer, by their number in the whole MPI job; at most 16 are named.
     #[prost(uint32, repeated, tag = "13")]
     pub missing: ::prost::alloc::vec::Vec<u32>,
+    /// The part of overhead_ns that was for regions of the program, in ns.
+    #[prost(uint64, tag = "14")]
+    pub overhead_regions_ns: u64,
+    /// The part of overhead_ns that was for samples, in ns.
+    #[prost(uint64, tag = "15")]
+    pub overhead_samples_ns: u64,
+    /// The part of tool_cpu_ns that was of what samples and measures ranks, in ns.
+    #[prost(uint64, tag = "16")]
+    pub observer_cpu_ns: u64,
+    /// The part of tool_cpu_ns that ranks lacked, because no processor was free for it, in ns.
+    #[prost(uint64, tag = "17")]
+    pub displaced_ns: u64,
 }
 /// Account of the records, in calls:
 /// entered = open + in_flight + kept + reduced + all kinds of dropped + reset + not_selected.
@@ -219,6 +231,43 @@ pub struct JobStatus {
     /// Which analyses are on, and when they were off.
     #[prost(message, repeated, tag = "7")]
     pub analyses: ::prost::alloc::vec::Vec<AnalysisStatus>,
+    /// How the overhead is kept below its cap; absent where it never had one.
+    #[prost(message, optional, tag = "8")]
+    pub governance: ::core::option::Option<Governance>,
+}
+/// How the measurement's overhead is kept below its cap.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Governance {
+    /// The cap, as a share of the ranks' time; absent where there is none any longer.
+    #[prost(double, optional, tag = "1")]
+    pub cap: ::core::option::Option<f64>,
+    /// The overhead when it was last looked at, as a share of the ranks' time; absent before.
+    #[prost(double, optional, tag = "2")]
+    pub share: ::core::option::Option<f64>,
+    /// What is given up now, in sentences, in the order in which it is given up.
+    #[prost(string, repeated, tag = "3")]
+    pub given_up: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Commands by which a user has decided since the cap was set: what they are about is not touched.
+    #[prost(string, repeated, tag = "4")]
+    pub decided: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The overhead is above the cap, and nothing that may be given up would save it.
+    #[prost(bool, tag = "5")]
+    pub is_exhausted: bool,
+    /// What was done lately, the oldest first; at most 16.
+    #[prost(message, repeated, tag = "6")]
+    pub events: ::prost::alloc::vec::Vec<GovernanceEvent>,
+}
+/// Something that was done to keep the overhead below its cap.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GovernanceEvent {
+    /// When, in job time, in ns.
+    #[prost(uint64, tag = "1")]
+    pub at_ns: u64,
+    /// A sentence.
+    #[prost(string, tag = "2")]
+    pub sentence: ::prost::alloc::string::String,
 }
 /// Requests which analyses are on.
 #[derive(serde::Serialize)]
@@ -1352,6 +1401,18 @@ pub struct SetMetricsRequest {
     /// Time from one reading to the next, in ns, from 10 ms to 60 s; 0 is 100 ms.
     #[prost(uint64, tag = "3")]
     pub interval_ns: u64,
+}
+/// Caps the measurement's overhead.
+#[derive(serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, ::prost::Message)]
+pub struct SetOverheadRequest {
+    /// As in PauseRequest.
+    #[prost(uint64, tag = "1")]
+    pub command_id: u64,
+    /// The cap, as a share of the ranks' time, from 0.001 to 1; absent: there is none any longer, and
+    /// what was given up comes back.
+    #[prost(double, optional, tag = "2")]
+    pub cap: ::core::option::Option<f64>,
 }
 /// Requests what is measured.
 #[derive(serde::Serialize)]
@@ -3540,6 +3601,29 @@ pub mod invivo_client {
                 .insert(GrpcMethod::new("invivo.v1.Invivo", "SetMetrics"));
             self.inner.unary(req, path, codec).await
         }
+        /// Caps the measurement's overhead: detail is given up in a stated order while it is above, and
+        /// comes back while it is well below. What is given up stands in Status. Needs the scope control.
+        pub async fn set_overhead(
+            &mut self,
+            request: impl tonic::IntoRequest<super::SetOverheadRequest>,
+        ) -> std::result::Result<tonic::Response<super::CommandReply>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/invivo.v1.Invivo/SetOverhead",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("invivo.v1.Invivo", "SetOverhead"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Which metrics are measured, and which could be. Values are answers of Grid.
         pub async fn metrics(
             &mut self,
@@ -3933,6 +4017,12 @@ pub mod invivo_server {
         async fn set_metrics(
             &self,
             request: tonic::Request<super::SetMetricsRequest>,
+        ) -> std::result::Result<tonic::Response<super::CommandReply>, tonic::Status>;
+        /// Caps the measurement's overhead: detail is given up in a stated order while it is above, and
+        /// comes back while it is well below. What is given up stands in Status. Needs the scope control.
+        async fn set_overhead(
+            &self,
+            request: tonic::Request<super::SetOverheadRequest>,
         ) -> std::result::Result<tonic::Response<super::CommandReply>, tonic::Status>;
         /// Which metrics are measured, and which could be. Values are answers of Grid.
         async fn metrics(
@@ -5208,6 +5298,51 @@ pub mod invivo_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = SetMetricsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/invivo.v1.Invivo/SetOverhead" => {
+                    #[allow(non_camel_case_types)]
+                    struct SetOverheadSvc<T: Invivo>(pub Arc<T>);
+                    impl<
+                        T: Invivo,
+                    > tonic::server::UnaryService<super::SetOverheadRequest>
+                    for SetOverheadSvc<T> {
+                        type Response = super::CommandReply;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::SetOverheadRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Invivo>::set_overhead(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = SetOverheadSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -10,6 +10,7 @@
 //! ```
 
 use super::{Fits, PATTERN_BYTES_MAX, RULES_MAX, Rule, Selection};
+use crate::control::whole_time::WholeTime;
 use crate::mpi::Group;
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -21,13 +22,6 @@ use core::str::FromStr;
 const VISITS_DEFAULT: u64 = 10_000;
 /// The longest mean time of a region that may be left out by it, in ns.
 const MEAN_NS_MAX: u64 = 1_000_000_000;
-/// Units of time, the longest words first.
-const UNITS: [(&str, u64); 4] = [
-    ("ns", 1),
-    ("us", 1_000),
-    ("ms", 1_000_000),
-    ("s", 1_000_000_000),
-];
 
 /// Why something is no rule, or rules are too many.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,13 +112,7 @@ fn short(text: &str) -> Option<Fits> {
         Some((time, visits)) => (time, visits.parse().ok()?),
         None => (text, VISITS_DEFAULT),
     };
-    let unit = UNITS.iter().find(|(unit, _)| {
-        let number = time.strip_suffix(unit);
-        number.is_some_and(|number| number.ends_with(|last: char| last.is_ascii_digit()))
-    });
-    let (unit, ns) = unit?;
-    let number: u64 = time.strip_suffix(unit)?.parse().ok()?;
-    let mean_ns = number.checked_mul(*ns)?;
+    let WholeTime(mean_ns) = WholeTime::parse(time)?;
     Some(Fits::Short { visits, mean_ns })
 }
 
@@ -175,9 +163,7 @@ impl fmt::Display for Fits {
             Fits::Module(pattern) => write!(f, "module:{pattern}"),
             Fits::Group(group) => write!(f, "group:{}", group.name()),
             Fits::Short { visits, mean_ns } => {
-                let whole = UNITS.iter().rev().find(|(_, ns)| mean_ns % ns == 0);
-                let (unit, ns) = whole.copied().unwrap_or(("ns", 1));
-                write!(f, "shorter:{}{unit}@{visits}", mean_ns / ns)
+                write!(f, "shorter:{}@{visits}", WholeTime(*mean_ns))
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use super::{NoStrategy, RULES_MAX, Rule, Strategy};
 use crate::control::record_class::RecordClass;
+use crate::control::whole_time::WholeTime;
 use crate::ids::RegionId;
 use crate::mpi;
 use alloc::format;
@@ -13,15 +14,7 @@ impl fmt::Display for Rule {
         match *self {
             Rule::Class(class) => write!(f, "class:{}", class.name()),
             Rule::Depth { kept } => write!(f, "depth:{kept}"),
-            Rule::Duration { kept_ns } => {
-                let (unit_ns, unit) = UNITS
-                    .into_iter()
-                    // The largest unit without a fraction, so that the text reads back as the same
-                    // rule.
-                    .find(|(unit_ns, _)| kept_ns.is_multiple_of(*unit_ns))
-                    .unwrap_or((1, "ns"));
-                write!(f, "duration:{}{unit}", kept_ns / unit_ns)
-            }
+            Rule::Duration { kept_ns } => write!(f, "duration:{}", WholeTime(kept_ns)),
             Rule::Iterations { levels, at } => write!(f, "iterations:{levels}@{}", mpi::name(at)),
             Rule::Samples => f.write_str("samples"),
         }
@@ -45,14 +38,6 @@ impl fmt::Display for Strategy {
         }
     }
 }
-
-/// Units of time, the longest first.
-const UNITS: [(u64, &str); 4] = [
-    (1_000_000_000, "s"),
-    (1_000_000, "ms"),
-    (1_000, "us"),
-    (1, "ns"),
-];
 
 impl FromStr for Strategy {
     type Err = NoStrategy;
@@ -199,21 +184,12 @@ fn rule(word: &str) -> Result<Rule, NoStrategy> {
 }
 
 fn duration(value: &str) -> Result<u64, NoStrategy> {
-    let digits = value
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(value.len());
-    let (number, unit) = value.split_at(digits);
-    let unit_ns = UNITS
-        .into_iter()
-        .find(|(_, name)| *name == unit)
-        .map(|(unit_ns, _)| unit_ns);
-    let ns = number.parse::<u64>().ok().zip(unit_ns);
-    ns.and_then(|(number, unit_ns)| number.checked_mul(unit_ns))
-        .ok_or_else(|| {
-            NoStrategy(format!(
-                "{value:?} is no duration; give one as 500ns, 20us, 1ms or 2s"
-            ))
-        })
+    let WholeTime(ns) = WholeTime::parse(value).ok_or_else(|| {
+        NoStrategy(format!(
+            "{value:?} is no duration; give one as 500ns, 20us, 1ms or 2s"
+        ))
+    })?;
+    Ok(ns)
 }
 
 /// Per cent with at most one digit behind the point, in thousandths.

@@ -51,6 +51,11 @@ pub fn selection(family: Family, stages: usize, rounds: u64) -> Vec<OsString> {
     ]
 }
 
+/// The command line of `tests/apps/regions/tiny_functions.c`, which goes on until it is told.
+pub fn tiny_functions(family: Family) -> Vec<OsString> {
+    vec![c(family, "tiny_functions_c", "tiny_functions.c").into()]
+}
+
 /// The folder of what programs are marked with.
 pub fn marking() -> PathBuf {
     root().join("regions")

@@ -28,7 +28,8 @@ impl<'a> Checker<'a> {
             | Order::Shutdown
             | Order::Strategy { .. }
             | Order::Sampling { .. }
-            | Order::Metrics(_) => 0,
+            | Order::Metrics(_)
+            | Order::Overhead { .. } => 0,
         };
         at + due + self.height() * COMMAND_NS_PER_LAYER
     }

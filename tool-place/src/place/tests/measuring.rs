@@ -149,7 +149,10 @@ fn what_supervisors_spend_is_told() {
     let hour_ns = 3_600_000 * MS;
     assert!(cpu_ns(&scene) < hour_ns);
     for spent_ns in [hour_ns, 2 * hour_ns, hour_ns] {
-        first.say(&FromSupervisor::Spent { cpu_ns: spent_ns });
+        first.say(&FromSupervisor::Spent {
+            cpu_ns: spent_ns,
+            in_rank_ns: spent_ns / 2,
+        });
         scene.step(1);
     }
     assert!((2 * hour_ns..3 * hour_ns).contains(&cpu_ns(&scene)));
