@@ -16,6 +16,7 @@
 //! checks     what must hold of every report     interval   what must hold of a cut-out table
 //! kills/     random kills of processes          soak/      long runs with random clients
 //! remarks    what tests say of themselves   login      a login server on loopback
+//! gprof      calls as gprof lists them      perf_stat  what the kernel counts of a process
 //! ```
 
 #![forbid(unsafe_code)]
@@ -26,6 +27,7 @@ pub mod checks;
 pub mod clients;
 pub mod cluster;
 pub mod feature_table;
+pub mod gprof;
 pub mod interval;
 pub mod job;
 pub mod kills;
@@ -34,6 +36,7 @@ pub mod logs;
 pub mod manual;
 pub mod mpi;
 pub mod paths;
+pub mod perf_stat;
 pub mod processes;
 pub mod programs;
 pub mod remarks;

@@ -4,6 +4,7 @@
 //! build                when and how a program is compiled
 //! single               the small programs of one file each
 //! call_sites           calls from known lines, in the program and in a library of its own
+//! counted_twice        what gprof and perf count as well
 //! conversation         one script of communication in six languages and bindings
 //! mpi_features         a section for each feature of MPI that an interposed library can break
 //! remaining_functions  the MPI functions that the other programs leave out
@@ -16,6 +17,7 @@
 mod build;
 mod call_sites;
 mod conversation;
+mod counted_twice;
 mod lammps;
 mod metrics;
 pub mod mpi_features;
@@ -28,6 +30,7 @@ mod single;
 
 pub use call_sites::call_sites;
 pub use conversation::Conversation;
+pub use counted_twice::{call_graph, stretches};
 pub use lammps::endless_melt;
 pub use metrics::{measured, measured_in_phases, metric_stages};
 pub use preload::{Counter, counter, garbage_sender, late_to_fence, yield_while_waiting};

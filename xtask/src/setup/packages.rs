@@ -69,6 +69,11 @@ const PACKAGES: &[(&str, Use, &str)] = &[
         "C and C++ programs of the tests, libFuzzer",
     ),
     (
+        "binutils",
+        Use::Test,
+        "gprof, what calls are compared with in the tests",
+    ),
+    (
         "eztrace",
         Use::Test,
         "an event tracer beside us in the tests",
@@ -91,6 +96,11 @@ const PACKAGES: &[(&str, Use, &str)] = &[
     ),
     ("libpmi2-0", Use::Test, "MPICH under Slurm"),
     ("libpmix2", Use::Test, "Open MPI under Slurm"),
+    (
+        "linux-perf",
+        Use::Test,
+        "perf stat, what metrics are compared with in the tests",
+    ),
     (
         "openssh-client",
         Use::Test,
