@@ -14,6 +14,7 @@ mod latency;
 pub mod machine;
 mod mpi;
 mod otfx;
+mod overhead;
 mod page;
 mod pairs;
 mod place;
@@ -48,7 +49,7 @@ const fn bench(name: &'static str, about: &'static str, run: fn(&Effort) -> Resu
 }
 
 /// All benches, in the order in which they run.
-const BENCHES: [Bench; 15] = [
+const BENCHES: [Bench; 16] = [
     bench(
         "shim",
         "what tools add to cheap MPI calls, beside EZTrace",
@@ -56,7 +57,7 @@ const BENCHES: [Bench; 15] = [
     ),
     bench(
         "probe",
-        "what begins and ends of regions cost, recorded and not selected",
+        "what regions, samples and readings of metrics cost, beside libotf2 and perf",
         probe::run,
     ),
     bench("steer", "how long commands take", |_| steer::run()),
@@ -94,6 +95,11 @@ const BENCHES: [Bench; 15] = [
         "apps",
         "programs with other patterns, on Open MPI",
         apps::run,
+    ),
+    bench(
+        "overhead",
+        "what a cap on the overhead keeps of it: tiny functions, and hpcc in a full run",
+        overhead::run,
     ),
     bench("startup", "start and end of a job", startup::run),
     bench("tree", "questions to trees of several shapes", tree::run),

@@ -13,6 +13,7 @@ use super::mpi::OPEN_MPI;
 use super::pairs::{measure, print_head};
 use super::results::write_table;
 use anyhow::Result;
+pub use programs::hpcc;
 
 /// Pairs of runs in a short and in a full bench. A short one takes two runs of ten seconds of each
 /// program, and shows what is out of order.

@@ -165,7 +165,7 @@ pub fn all(mpi: Mpi, full: bool) -> Result<Vec<App>> {
 }
 
 /// The HPC Challenge benchmark, a small problem on two ranks.
-fn hpcc(mpi: Mpi) -> Result<App> {
+pub fn hpcc(mpi: Mpi) -> Result<App> {
     let example = "/usr/share/doc/hpcc/examples/_hpccinf.txt";
     let text = std::fs::read_to_string(example).with_context(|| example.to_owned())?;
     let own = folder().join("hpcc");

@@ -2,6 +2,7 @@
 
 mod cells;
 mod jobs;
+mod overhead;
 mod place;
 mod probe;
 mod programs;
@@ -66,6 +67,12 @@ pub const ALL: &[Section] = &[
         others_max: 0.5,
         text: programs::of_programs,
         charts: programs::apps_charts,
+    },
+    Section {
+        name: "overhead",
+        others_max: 0.5,
+        text: overhead::overhead,
+        charts: |_| Ok(Vec::new()),
     },
     Section {
         name: "startup",
