@@ -1,26 +1,18 @@
-/* Programs with a known fault, one after the other: the kind whose file LOG_DIR/KIND was made last
- * in the order below is run, until LOG_DIR/stop appears. LOG_DIR/running.KIND says that it runs.
+/* Programs with a known fault, one after the other (`healthy/kinds.h` says how), and two healthy
+ * ones.
  *
- * Work is sleep outside of MPI, so that ranks do not compete for processors, but where that is the
- * fault. `at KIND` marks the line with most of the time in MPI. */
+ * Work is sleep outside of MPI, but where a processor is what is missing. `at KIND` marks the line
+ * with most of the time in MPI, `of RANK in KIND` lines of ranks that are late each to its own. */
 #include "delays.h"
-#include "flag_file.h"
+#include "healthy/kinds.h"
 
-#include <mpi.h>
-#include <stdio.h>
-#include <time.h>
+enum { LARGE = 1 << 20, WRITTEN = 1 << 16, SINGLE = 4000, UNDER_WAY = 200 };
+/* For how long a rank is slow that is slow for a while. */
+static const double SLOW_MS = 900;
 
-enum { LARGE = 1 << 20, WRITTEN = 1 << 16 };
-
-static int rank, size, value, sum, all[64];
+static int value, sum, all[64];
 static char block[LARGE];
 static MPI_Comm half;
-
-static void work(double ms)
-{
-    const struct timespec length = {0, (long)(ms * 1e6)};
-    nanosleep(&length, NULL);
-}
 
 /* One rank works longer than the others. */
 static void work_unless(int late, double late_ms, double ms)
@@ -31,14 +23,14 @@ static void work_unless(int late, double late_ms, double ms)
 static void balanced(int round)
 {
     (void)round;
-    work(10);
+    work(25);
     MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 }
 
 static void halo(int round)
 {
     int left = (rank + size - 1) % size, right = (rank + 1) % size;
-    work(10);
+    work(25);
     MPI_Sendrecv(&round, 1, MPI_INT, right, 0, &value, 1, MPI_INT, left, 0, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE);
 }
@@ -162,7 +154,8 @@ static void contention(int round)
 {
     (void)round;
     for (int from = 1; rank == 0 && from < size; from++)
-        MPI_Recv(block, LARGE, MPI_BYTE, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(block, LARGE, MPI_BYTE, from, 0, MPI_COMM_WORLD, /* of 0 in contention */
+                 MPI_STATUS_IGNORE);
     if (rank != 0)
         MPI_Ssend(block, LARGE, MPI_BYTE, 0, 0, MPI_COMM_WORLD); /* at contention */
 }
@@ -193,13 +186,60 @@ static void io_stall(int round)
     MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); /* at io_stall */
 }
 
-static const struct {
-    const char *name;
-    void (*round)(int);
-    int rounds;
-} kinds[] = {
-    {"balanced", balanced, 5},
-    {"halo", halo, 5},
+/* Values go one by one where one message would do. Some are always under way, so that a rank need
+ * not wait until its neighbour runs. */
+static void tiny_messages(int round)
+{
+    int left = (rank + size - 1) % size, right = (rank + 1) % size;
+    for (int one = 0; one < UNDER_WAY; one++)
+        MPI_Send(&round, 1, MPI_INT, right, 0, MPI_COMM_WORLD);
+    for (int one = 0; one < SINGLE; one++)
+        MPI_Sendrecv(&one, 1, MPI_INT, right, 0, &value, 1, MPI_INT, /* at tiny_messages */
+                     left, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (int one = 0; one < UNDER_WAY; one++)
+        MPI_Recv(&value, 1, MPI_INT, left, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* Values are summed one by one where one sum of many would do: some for each rank. */
+static void many_collectives(int round)
+{
+    (void)round;
+    for (int one = 0; one < SINGLE; one++)
+        MPI_Reduce(&value, &sum, 1, MPI_INT, MPI_SUM, one / 50 % size, /* at many_collectives */
+                   MPI_COMM_WORLD);
+}
+
+/* A rank is slow for about a second, as by a visitor on its node, and then as fast as the others. */
+static void slow_for_a_while(int round)
+{
+    static double begun;
+    (void)round;
+    if (begun == 0)
+        begun = ms_of(CLOCK_MONOTONIC);
+    const int is_slow = ms_of(CLOCK_MONOTONIC) < begun + SLOW_MS;
+    work_unless(2, is_slow ? 200 : 50, 50);
+    MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); /* at slow_for_a_while */
+}
+
+/* Two phases, in each of which another rank has more work. */
+static void two_phases(int round)
+{
+    (void)round;
+    for (int step = 0; step < 10; step++) {
+        work_unless(1, 8, 2);
+        MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); /* of 1 in two_phases */
+    }
+    for (int step = 0; step < 10; step++) {
+        work_unless(3, 8, 2);
+        MPI_Barrier(MPI_COMM_WORLD); /* of 3 in two_phases */
+    }
+}
+
+static const struct kind kinds[] = {
+    {"balanced", balanced, 2},
+    {"halo", halo, 2},
+    {"slow_for_a_while", slow_for_a_while, 1},
+    {"two_phases", two_phases, 1},
     {"imbalance", imbalance, 6},
     {"stall", stall, 6},
     {"serial_section", serial_section, 5},
@@ -216,52 +256,16 @@ static const struct {
     {"contention", contention, 20},
     {"shared_processor", shared_processor, 5},
     {"io_stall", io_stall, 6},
+    {"tiny_messages", tiny_messages, 1},
+    {"many_collectives", many_collectives, 1},
 };
-enum { KINDS = sizeof kinds / sizeof kinds[0], STOP = KINDS };
-
-/* The kind to run. */
-static int wanted(void)
-{
-    if (flag_is_set("stop"))
-        return STOP;
-    for (int kind = KINDS - 1; kind > 0; kind--)
-        if (flag_is_set(kinds[kind].name))
-            return kind;
-    return 0;
-}
-
-static void say(int kind)
-{
-    char path[4096];
-    snprintf(path, sizeof path, "%s/running.%s", getenv("LOG_DIR"), kinds[kind].name);
-    FILE *file = fopen(path, "w");
-    if (!file || fclose(file))
-        exit(70);
-}
 
 int main(int argc, char **argv)
 {
-    int kind = -1, mine, next;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    begin_kinds(argc, argv);
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
-    for (;;) {
-        mine = rank == 0 ? wanted() : 0;
-        /* All come together here, so that no kind hands its waits on to the next. */
-        MPI_Allreduce(&mine, &next, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-        if (next != kind)
-            end_neighbour();
-        if (next == STOP)
-            break;
-        if (next != kind && rank == 0)
-            say(next);
-        kind = next;
-        for (int round = 0; round < kinds[kind].rounds; round++)
-            kinds[kind].round(round);
-    }
+    run_kinds(kinds, sizeof kinds / sizeof kinds[0], end_neighbour);
     MPI_Comm_free(&half);
-    printf("rank %d: done\n", rank);
-    MPI_Finalize();
+    end_kinds();
     return 0;
 }

@@ -41,5 +41,7 @@ fn most(run: &Run) -> Option<Site> {
         calls: row.calls,
         bytes: row.bytes_out + row.bytes_in,
         ranks: run.grid.efficiency.map_or(0, |of| of.ranks),
+        small: None,
+        receiver: None,
     })
 }

@@ -1,9 +1,12 @@
 //! Sentences about jobs with known numbers.
 
+mod found;
+
 use super::*;
 use invivo_grpc::v1::{
-    AnalysisStatus, CallSiteRow, CodeFunction, ColumnEfficiency, Coverage, FunctionRow, GridCell,
-    GridRow, RankCounts, RankWaits, RecordingStatus, WaitStateRow,
+    AnalysisStatus, CallSiteRow, CallSitesReply, CodeFunction, ColumnEfficiency, Coverage,
+    FunctionRow, GridCell, GridReply, GridRow, JobStatus, RankCounts, RankWaits, RecordingStatus,
+    WaitStateRow,
 };
 
 fn efficiency(load_balance: f64, communication_efficiency: f64) -> Efficiency {

@@ -1,26 +1,28 @@
 //! How much of the time in MPI over an interval was waiting for a rank that came late, and for
 //! which: wait states by Scalasca's definitions.
 
-use super::Site;
+use super::sites::Site;
+use super::small::of_messages;
 use crate::units::share;
-use invivo_grpc::v1::{WaitStateRow, WaitStatesReply};
+use invivo_grpc::v1::{RankWaitRow, RankWaits, WaitStateRow, WaitStatesReply};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What waits without a cause ends with: the operation takes its time.
 const COMPLETION: &str = "Completion";
-/// What functions for messages of two ranks begin with, but for the collectives among them.
-const OF_MESSAGES: [&str; 9] = [
-    "MPI_Send",
-    "MPI_Ssend",
-    "MPI_Rsend",
-    "MPI_Bsend",
-    "MPI_Recv",
-    "MPI_Mrecv",
-    "MPI_Wait",
-    "MPI_Probe",
-    "MPI_Mprobe",
-];
+/// One of two ranks that compute longer than the others.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct Late {
+    pub rank: u32,
+    /// Its part of all waiting; where that is not known, of what the others were behind.
+    pub share: f64,
+    /// In which function most of that was waited.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub function: String,
+    /// Where that is called, if it is one place.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub place: String,
+}
 
 /// Waiting over an interval.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -39,6 +41,9 @@ pub struct Waiting {
     pub causer: Option<u32>,
     /// Of all that was waited.
     pub causer_share: f64,
+    /// The two ranks that compute longer than the others, where it is two.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub late: Vec<Late>,
 }
 
 /// What was waited between two answers, of so much time in MPI of all ranks, in ns. Nothing where
@@ -72,32 +77,85 @@ pub(super) fn waiting(
     }
     // A wait that ends in the interval may have begun before.
     let part = |time: u64| (time as f64 / in_mpi_ns).min(1.0);
-    let causer = causer(before, after);
+    let caused = Caused::between(before, after);
+    let causer = caused.most();
     Some(Waiting {
         share: part(all),
         wait_state: most.wait_state.clone(),
         function: most.function.clone(),
         wait_state_share: part(time),
-        causer: causer.map(|(rank, _)| rank),
-        causer_share: causer.map_or(0.0, |(_, caused)| (caused as f64 / all as f64).min(1.0)),
+        causer,
+        causer_share: causer.map_or(0.0, |rank| caused.share(rank)),
+        late: Vec::new(),
     })
 }
 
-/// The rank that made others wait longest, and for how long.
-fn causer(before: &WaitStatesReply, after: &WaitStatesReply) -> Option<(u32, u64)> {
-    let then: BTreeMap<u32, u64> = (before.ranks.iter())
-        .map(|of| (of.rank, of.caused_ns))
-        .collect();
-    // Of a rank that the first answer had no room for it is not known what it caused since.
-    let had_all = before.ranks.len() >= before.ranks_total as usize;
-    let since = after.ranks.iter().filter_map(|of| {
-        let then = then.get(&of.rank).copied();
-        let then = then.or(had_all.then_some(0))?;
-        Some((of.rank, of.caused_ns.saturating_sub(then)))
-    });
-    // Of equals the lowest rank.
-    let most = since.max_by_key(|(rank, caused)| (*caused, std::cmp::Reverse(*rank)));
-    most.filter(|(_, caused)| *caused > 0)
+/// What ranks made others wait between two answers.
+pub(super) struct Caused<'a> {
+    before: BTreeMap<u32, &'a RankWaits>,
+    /// Of a rank that the first answer had no room for it is not known what it caused since.
+    after: Vec<&'a RankWaits>,
+    /// All that was waited, for whomever, in ns.
+    all_ns: u64,
+}
+
+impl<'a> Caused<'a> {
+    pub fn between(before: &'a WaitStatesReply, after: &'a WaitStatesReply) -> Caused<'a> {
+        let waited = |reply: &WaitStatesReply| {
+            let rows = reply.rows.iter();
+            let waits = rows.filter(|row| !row.wait_state.ends_with(COMPLETION));
+            waits.map(|row| row.time_ns).sum::<u64>()
+        };
+        let then: BTreeMap<u32, &RankWaits> = before.ranks.iter().map(|of| (of.rank, of)).collect();
+        let had_all = before.ranks.len() >= before.ranks_total as usize;
+        let known = after.ranks.iter();
+        let known = known.filter(|of| had_all || then.contains_key(&of.rank));
+        Caused {
+            after: known.collect(),
+            before: then,
+            all_ns: waited(after).saturating_sub(waited(before)),
+        }
+    }
+
+    fn caused_ns(&self, of: &RankWaits) -> u64 {
+        let then = self.before.get(&of.rank).map_or(0, |then| then.caused_ns);
+        of.caused_ns.saturating_sub(then)
+    }
+
+    /// The rank that made others wait longest.
+    fn most(&self) -> Option<u32> {
+        let caused = self.after.iter().map(|of| (of.rank, self.caused_ns(of)));
+        // Of equals the lowest rank.
+        let most = caused.max_by_key(|(rank, caused)| (*caused, std::cmp::Reverse(*rank)));
+        most.filter(|(_, caused)| *caused > 0).map(|(rank, _)| rank)
+    }
+
+    fn of(&self, rank: u32) -> Option<&'a RankWaits> {
+        self.after.iter().copied().find(|of| of.rank == rank)
+    }
+
+    /// A rank's part of all that was waited.
+    pub fn share(&self, rank: u32) -> f64 {
+        let caused = self.of(rank).map_or(0, |of| self.caused_ns(of));
+        (caused as f64 / self.all_ns.max(1) as f64).min(1.0)
+    }
+
+    /// The function in which others waited for this rank longest.
+    pub fn function(&self, rank: u32) -> Option<String> {
+        let rows = |of: &'a RankWaits| of.rows.iter();
+        let then = self.before.get(&rank).map(|of| rows(of));
+        let then: Vec<_> = then.into_iter().flatten().collect();
+        let since = rows(self.of(rank)?).map(|row| {
+            let same = |old: &&&RankWaitRow| {
+                (&old.wait_state, &old.function) == (&row.wait_state, &row.function)
+            };
+            let before = then.iter().find(same).map_or(0, |old| old.caused_ns);
+            (row, row.caused_ns.saturating_sub(before))
+        });
+        let most = since.max_by_key(|(_, caused)| *caused);
+        most.filter(|(_, caused)| *caused > 0)
+            .map(|(row, _)| row.function.clone())
+    }
 }
 
 /// "Wait at Barrier in MPI_Barrier (91.2 % of the time in MPI), 97.3 % of it for rank 3".
@@ -119,12 +177,10 @@ pub(super) fn told(of: &Waiting) -> String {
 
 /// What is not known of waits while messages are not matched, and how to know it.
 pub(super) fn unmatched(after: &WaitStatesReply, site: Option<&Site>) -> &'static str {
-    let of_messages = |site: &Site| {
-        let begins = |name: &&str| site.function.starts_with(name);
-        OF_MESSAGES.iter().any(begins)
-    };
     let messages = after.messages.as_ref();
-    match messages.is_some_and(|of| of.on == 0) && site.is_some_and(of_messages) {
+    match messages.is_some_and(|of| of.on == 0)
+        && site.is_some_and(|site| of_messages(&site.function))
+    {
         true => {
             "; whether they wait for each other's messages is told after invivo analyses on \
                  messages"

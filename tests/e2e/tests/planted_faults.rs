@@ -1,5 +1,5 @@
 //! `invivo explain` names faults that were planted: which kind, which rank, which line; and of
-//! healthy programs it says that nothing limits them.
+//! healthy programs it says that nothing limits them. Two more are in `explain.rs`.
 
 use invivo_e2e::job::{Job, Running};
 use invivo_e2e::mpi::Family;
@@ -15,8 +15,8 @@ struct Planted {
     /// As the program calls it.
     kind: &'static str,
     limit: &'static str,
-    /// The rank that computes longest.
-    rank: Option<u32>,
+    /// The rank that computes longest, or one of two, or the one that receives.
+    ranks: &'static [u32],
     /// The wait state with most of the waiting. Nothing where messages have a part in it, which are
     /// not matched, or where those that wait for that rank are waited for in their turn.
     wait_state: Option<&'static str>,
@@ -25,64 +25,119 @@ struct Planted {
 const fn planted(
     kind: &'static str,
     limit: &'static str,
-    rank: Option<u32>,
+    ranks: &'static [u32],
     wait_state: Option<&'static str>,
 ) -> Planted {
     Planted {
         kind,
         limit,
-        rank,
+        ranks,
         wait_state,
     }
 }
 
 /// In the order in which the program takes them.
-const PLANTED: [Planted; 16] = [
-    planted("balanced", "none", None, None),
-    planted("halo", "none", None, None),
-    planted("imbalance", "load_balance", Some(2), Some("Wait at N x N")),
-    planted("stall", "load_balance", Some(1), Some("Wait at N x N")),
+const PLANTED: [Planted; 20] = [
+    planted("balanced", "none", &[], None),
+    planted("halo", "none", &[], None),
+    // Of a young run it is known what each moment was like.
+    planted(
+        "slow_for_a_while",
+        "load_balance",
+        &[2],
+        Some("Wait at N x N"),
+    ),
+    planted("two_phases", "load_balance", &[1, 3], None),
+    planted("imbalance", "load_balance", &[2], Some("Wait at N x N")),
+    planted("stall", "load_balance", &[1], Some("Wait at N x N")),
     planted(
         "serial_section",
         "load_balance",
-        Some(0),
+        &[0],
         Some("Wait at Barrier"),
     ),
-    planted("late_root", "load_balance", Some(3), Some("Late Broadcast")),
-    planted("late_sender", "load_balance", Some(1), None),
-    planted("late_neighbour", "load_balance", Some(2), None),
-    planted("late_in_half", "load_balance", Some(3), None),
+    planted("late_root", "load_balance", &[3], Some("Late Broadcast")),
+    planted("late_sender", "load_balance", &[1], None),
+    planted("late_neighbour", "load_balance", &[2], None),
+    planted("late_in_half", "load_balance", &[3], None),
     planted(
         "late_to_alltoall",
         "load_balance",
-        Some(1),
+        &[1],
         Some("Wait at N x N"),
     ),
-    planted("late_to_reduce", "load_balance", Some(3), None),
-    planted("busy_master", "load_balance", Some(0), None),
-    planted(
-        "short_turns",
-        "serialisation",
-        None,
-        Some("Wait at Barrier"),
-    ),
-    planted("long_turns", "serialisation", None, Some("Wait at Barrier")),
-    planted("moving", "serialisation", None, Some("Wait at N x N")),
-    planted("contention", "communication", None, None),
+    planted("late_to_reduce", "load_balance", &[3], None),
+    planted("busy_master", "load_balance", &[0], None),
+    planted("short_turns", "serialisation", &[], Some("Wait at Barrier")),
+    planted("long_turns", "serialisation", &[], Some("Wait at Barrier")),
+    planted("moving", "serialisation", &[], Some("Wait at N x N")),
+    planted("contention", "communication", &[0], None),
+    planted("tiny_messages", "communication", &[], None),
+    planted("many_collectives", "communication", &[], None),
 ];
 
 /// How long it looks.
-const LOOK: &str = "1500ms";
+const LOOK: Duration = Duration::from_millis(1500);
 /// From the moment at which the fault begins to the sentence.
 const WITHIN: Duration = Duration::from_secs(5);
 
-/// Whether the program has a line with this mark, and which.
+/// The line with this mark, if the program has one.
 fn line(mark: &str) -> Option<String> {
     let source = std::fs::read_to_string(paths::sources().join("planted_faults.c"));
     let source = source.expect("the source");
-    let mark = format!("/* at {mark} */");
+    let mark = format!("/* {mark} */");
     let at = source.lines().position(|line| line.ends_with(&mark))?;
     Some(format!("planted_faults.c:{}", at + 1))
+}
+
+/// What the sentence has besides, in this order.
+fn words(kind: &str) -> Vec<String> {
+    let place = |mark: &str| line(mark).expect("a line with this mark");
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    match kind {
+        "contention" => {
+            let receives = place("of 0 in contention");
+            words(&["rank 0 alone receives ", "in MPI_Recv at ", &receives])
+        }
+        "tiny_messages" => words(&["The ranks communicate in many small messages: "]),
+        "many_collectives" => words(&["The ranks communicate in many small collectives: "]),
+        "slow_for_a_while" => words(&["Rank 2 computes ", ", mostly within ", " ago, "]),
+        "two_phases" => words(&["Ranks 1 and 3 compute longer than the other 2"]),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a text has these words in this order.
+fn has(mut text: &str, words: &[String]) -> bool {
+    words.iter().all(|word| {
+        let at = text.find(word.as_str());
+        text = at.map_or("", |at| &text[at + word.len()..]);
+        at.is_some()
+    })
+}
+
+/// Each of the two ranks of two phases stands beside its own line.
+fn has_phases(told: &Value) -> bool {
+    let late = told["waiting"]["late"].as_array();
+    let mut late = late.into_iter().flatten();
+    late.all(|of| {
+        let place = of["place"].as_str().unwrap_or_default();
+        let line = line(&format!("of {} in two_phases", of["rank"]));
+        line.is_some_and(|line| place.contains(&line))
+    })
+}
+
+/// The ranks that are named.
+fn named(told: &Value) -> Vec<u32> {
+    let late = told["waiting"]["late"].as_array();
+    let mut ranks: Vec<&Value> = late.into_iter().flatten().map(|of| &of["rank"]).collect();
+    if ranks.is_empty() {
+        ranks.extend([&told["rank"], &told["site"]["receiver"]["rank"]]);
+    }
+    let ranks = ranks.into_iter().filter_map(Value::as_u64);
+    let mut ranks: Vec<u32> = ranks.map(|rank| rank as u32).collect();
+    ranks.sort_unstable();
+    ranks
 }
 
 /// Lets the program go on to a fault.
@@ -101,12 +156,16 @@ fn check(of: &Planted, told: &Value) -> Result<(), String> {
     if told["limit"] != of.limit {
         return wrong("another limit");
     }
-    let rank = told["rank"].as_u64().map(|rank| rank as u32);
-    if rank != of.rank {
-        return wrong("another rank");
+    if named(told) != of.ranks {
+        return wrong("other ranks");
+    }
+    let sentence = told["sentence"].as_str().unwrap_or_default();
+    if !has(sentence, &words(of.kind)) || !has_phases(told) {
+        return wrong("other words");
     }
     let place = told["site"]["place"].as_str().unwrap_or_default();
-    if line(of.kind).is_some_and(|line| !place.contains(&line)) {
+    let line = line(&format!("at {}", of.kind));
+    if line.is_some_and(|line| !place.contains(&line)) {
         return wrong("another line");
     }
     let wait_state = told["waiting"]["wait_state"].as_str();
@@ -115,7 +174,7 @@ fn check(of: &Planted, told: &Value) -> Result<(), String> {
     }
     // The rank that computes longest is the one that the others wait for.
     let causer = told["waiting"]["causer"].as_u64();
-    if of.wait_state.is_some() && rank.is_some() && causer != told["rank"].as_u64() {
+    if of.wait_state.is_some() && !told["rank"].is_null() && causer != told["rank"].as_u64() {
         return wrong("another rank is waited for");
     }
     Ok(())
@@ -128,12 +187,20 @@ fn faults_are_named(family: Family) {
     let mut wrong = Vec::new();
     for of in &PLANTED {
         let begun = begin(&running, of.kind);
-        let told = running.client().json(&["explain", "--for", LOOK]);
-        let took = begun.elapsed();
-        println!("{family:?} {}: {}", of.kind, told["sentence"]);
-        wrong.extend(check(of, &told).err());
-        if took > WITHIN {
-            wrong.push(format!("{} took {took:?}", of.kind));
+        let look = format!("{}ms", LOOK.as_millis());
+        // Where other work has kept ranks from processors, the next look may tell it.
+        loop {
+            let told = running.client().json(&["explain", "--for", &look]);
+            let took = begun.elapsed();
+            println!("{family:?} {} in {took:.1?}: {}", of.kind, told["sentence"]);
+            match check(of, &told) {
+                Ok(()) if took <= WITHIN => break,
+                Err(_) if took + LOOK < WITHIN => {}
+                failed => {
+                    wrong.push(format!("{} after {took:?}: {failed:?}", of.kind));
+                    break;
+                }
+            }
         }
     }
     running.tell("stop");
