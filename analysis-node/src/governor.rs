@@ -145,6 +145,11 @@ impl Governor {
         (self.share, self.is_exhausted) = (None, false);
         self.patience_ns = PATIENCE_NS;
         self.settle(now_ns, 0);
+        let event = cap.map_or_else(
+            || "no cap any longer".to_owned(),
+            |cap| format!("cap: {cap}"),
+        );
+        self.event(now_ns, event);
         if cap.is_none() {
             while let Some(detail) = self.ladder.raise() {
                 self.order_later(detail);

@@ -24,6 +24,8 @@ export const time = {
   title: 'Ranks × time',
   make(page) {
     let metric = 'mpi';
+    // Ranks are measured, and nothing has been read yet.
+    let isAwaited = false;
     let last = 0;
     let isZoomed = false;
     /** @type {Grid | null} */
@@ -217,8 +219,8 @@ export const time = {
         const { selection } = page;
         const [next, there, of] = await Promise.all([
           page.ask('heatmap', { metric, columns, rows: ROWS_MAX, ...part }),
-          // Only where the reader is about to choose.
-          isWanted && hasMetrics(page) ? page.ask('metrics') : null,
+          // Only where the reader is about to choose, or the first values are on their way.
+          (isWanted || isAwaited) && hasMetrics(page) ? page.ask('metrics') : null,
           selection
             ? page.ask('efficiency', {
                 from_ns: Math.round(selection.from_ns),
@@ -227,7 +229,12 @@ export const time = {
             : null,
         ]);
         grid = next;
-        if (there) offer(metrics.select, there);
+        if (there) {
+          offer(metrics.select, there);
+          /** @type {import('./answers').MetricsReply} */
+          const { ranks_measured: measured, metrics: all } = there;
+          isAwaited = measured > 0 && all.every((of) => of.ranks_kept === 0);
+        }
         picture.canvas.dataset.columns = `${columns}`;
         draw(next);
         drawSelection(of);
