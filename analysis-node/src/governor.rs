@@ -13,13 +13,15 @@
 //! Pure: time is an argument, orders and sentences come out.
 
 mod cost;
+mod detail;
 mod ladder;
 
 pub use ladder::Wanted;
 
 use cost::{Cost, Counts};
+use detail::Detail;
 use invivo_proto::control::order::Order;
-use invivo_proto::control::overhead::{Detail, EVENTS_MAX, Governance, OverheadCap};
+use invivo_proto::control::overhead::{EVENTS_MAX, Governance, OverheadCap};
 use invivo_proto::control::results::{Coverage, JobStatus};
 use invivo_proto::control::tree::Acks;
 use ladder::Ladder;

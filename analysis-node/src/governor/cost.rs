@@ -1,6 +1,6 @@
 //! What the measurement took of the ranks' time between two looks, and what for.
 
-use invivo_proto::control::overhead::Detail;
+use super::detail::Detail;
 use invivo_proto::control::results::{Coverage, JobStatus, RANK_STATES, RankState};
 
 /// A tool place takes so many times as long for a record as the rank, at most.

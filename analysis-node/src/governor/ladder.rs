@@ -4,10 +4,10 @@
 //! A step lies on what the user wants, and not in its place: rules of a selection stand before the
 //! user's, so that these decide, and a frequency is a part of the user's.
 
+use super::detail::{Detail, Reduction};
 use invivo_proto::control::analyses::{Analysis, AnalysisSet};
 use invivo_proto::control::metrics::Measured;
 use invivo_proto::control::order::Order;
-use invivo_proto::control::overhead::{Detail, Reduction};
 use invivo_proto::control::selection::{Fits, RULES_MAX, Rule, Selection};
 use invivo_proto::control::tree::JobInfo;
 

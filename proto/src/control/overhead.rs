@@ -1,8 +1,5 @@
 //! The cap on the measurement's overhead, and what is given up to stay below it.
 
-use super::analyses::AnalysisSet;
-use super::metrics::Measured;
-use super::whole_time::WholeTime;
 use alloc::string::String;
 use alloc::vec::Vec;
 use bincode::{Decode, Encode};
@@ -72,118 +69,6 @@ impl FromStr for OverheadCap {
 impl fmt::Display for OverheadCap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}%", f64::from(self.0) / PERCENT_PPM)
-    }
-}
-
-/// A kind of detail that can be given up, in the order in which it is.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode, Serialize, Deserialize,
-)]
-pub enum Detail {
-    /// Regions of the program, the shortest first.
-    Regions,
-    /// The frequency of samples.
-    Sampling,
-    /// How often metrics are read.
-    Metrics,
-    /// Analyses that cost something for each call.
-    Analyses,
-    /// Calls of MPI that carry no messages.
-    Functions,
-    /// All recording.
-    Recording,
-}
-
-impl Detail {
-    /// All of them, in the order in which they are given up.
-    pub const ALL: [Detail; 6] = [
-        Detail::Regions,
-        Detail::Sampling,
-        Detail::Metrics,
-        Detail::Analyses,
-        Detail::Functions,
-        Detail::Recording,
-    ];
-
-    /// The command by which users decide about it.
-    pub fn command(self) -> &'static str {
-        match self {
-            Detail::Regions | Detail::Functions => "invivo selection",
-            Detail::Sampling => "invivo sampling",
-            Detail::Metrics => "invivo metrics",
-            Detail::Analyses => "invivo analyses",
-            Detail::Recording => "invivo record",
-        }
-    }
-}
-
-/// What is given up now.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub enum Reduction {
-    /// Regions that are shorter than this on average, in ns.
-    ShortRegions { ns: u64 },
-    /// All regions that no rule includes.
-    Regions,
-    /// Samples are taken so often a second instead of `before`; 0 is not at all.
-    Sampling { frequency: u32, before: u32 },
-    /// Metrics are read so instead of as before.
-    Metrics { now: Measured, before: Measured },
-    /// These analyses.
-    Analyses { these: AnalysisSet },
-    /// MPI functions that carry no messages.
-    Functions,
-    /// All recording.
-    Recording,
-}
-
-impl Reduction {
-    pub fn detail(&self) -> Detail {
-        match self {
-            Reduction::ShortRegions { .. } | Reduction::Regions => Detail::Regions,
-            Reduction::Sampling { .. } => Detail::Sampling,
-            Reduction::Metrics { .. } => Detail::Metrics,
-            Reduction::Analyses { .. } => Detail::Analyses,
-            Reduction::Functions => Detail::Functions,
-            Reduction::Recording => Detail::Recording,
-        }
-    }
-}
-
-/// A sentence without its end.
-impl fmt::Display for Reduction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Reduction::ShortRegions { ns } => {
-                write!(
-                    f,
-                    "regions shorter than {} are not recorded",
-                    WholeTime(*ns)
-                )
-            }
-            Reduction::Regions => f.write_str("regions are not recorded"),
-            Reduction::Sampling {
-                frequency: 0,
-                before,
-            } => write!(f, "no samples are taken (before: {before} a second)"),
-            Reduction::Sampling { frequency, before } => {
-                write!(
-                    f,
-                    "{frequency} samples a second are taken instead of {before}"
-                )
-            }
-            Reduction::Metrics { now, .. } if now.set.is_empty() => {
-                f.write_str("metrics are not measured")
-            }
-            Reduction::Metrics { now, before } => {
-                let [now, before] = [now, before].map(|one| WholeTime(one.interval_ns));
-                write!(f, "metrics are read every {now} instead of every {before}")
-            }
-            Reduction::Analyses { these } => write!(f, "analyses are off: {these}"),
-            Reduction::Functions => {
-                f.write_str("MPI functions that carry no messages are not recorded")
-            }
-            Reduction::Recording => f.write_str("nothing is recorded"),
-        }
     }
 }
 

@@ -86,7 +86,7 @@ fn below(ancestor: u32) -> Result<Vec<Process>> {
 }
 
 /// Of a line of /proc/PID/stat; the name may hold anything.
-fn name_and_parent(stat: &str) -> Option<(String, u32)> {
+pub fn name_and_parent(stat: &str) -> Option<(String, u32)> {
     let (before, behind) = stat.rsplit_once(')')?;
     let name = before.split_once('(')?.1.to_owned();
     let parent = behind.split_whitespace().nth(1)?.parse().ok()?;

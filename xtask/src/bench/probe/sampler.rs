@@ -1,6 +1,6 @@
 //! The sampler of a rank, among the processes of the machine.
 
-use crate::bench::processes::Process;
+use crate::bench::processes::{Process, name_and_parent};
 use anyhow::{Context, Result};
 
 const NAME: &str = "invivo-sampler";
@@ -24,13 +24,9 @@ pub fn sampler(pid: u32) -> Result<Process> {
     anyhow::bail!("the rank has no sampler")
 }
 
-/// Name and parent of a process; its name may hold anything.
+/// Name and parent of a process.
 fn named(pid: u32) -> Option<(String, u32)> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (before, behind) = stat.rsplit_once(") ")?;
-    let name = before.split_once('(')?.1.to_owned();
-    let parent = behind.split_whitespace().nth(1)?.parse().ok()?;
-    Some((name, parent))
+    name_and_parent(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
 #[cfg(test)]
