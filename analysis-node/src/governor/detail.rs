@@ -1,4 +1,4 @@
-//! What can be given up to stay below the cap: kinds of detail, and what is given up of them, in words.
+//! What can be given up to stay below the cap: its kinds, and sentences about each.
 
 use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::metrics::Measured;
