@@ -92,7 +92,25 @@ pub fn cargo() -> Command {
     cargo
         .env_remove("CARGO_MANIFEST_DIR")
         .env_remove("CARGO_MANIFEST_PATH");
+    // Where nobody edits and builds again, what helps the next build is gigabytes for nothing.
+    if std::env::var_os("CI").is_some() {
+        cargo.env("CARGO_INCREMENTAL", "0");
+    }
     cargo
+}
+
+/// [`cargo`], [`bounded`] from outside.
+pub fn bounded_cargo(seconds: &str) -> Command {
+    let cargo = cargo();
+    let mut command = bounded(seconds, cargo.get_program());
+    command.current_dir(root());
+    for (name, value) in cargo.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command
 }
 
 /// A program, bounded from outside: a hanging job must not hang the suite. `timeout` ends the whole

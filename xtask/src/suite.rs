@@ -10,7 +10,7 @@ mod pure;
 mod wrappers;
 
 use crate::build::{self, Linked, hooks};
-use crate::run::{self, FAMILIES, Family, allow_root, beside, cargo, check, root};
+use crate::run::{self, FAMILIES, Family, allow_root, beside, bounded_cargo, cargo, check, root};
 use crate::setup::Purpose;
 use crate::{client, functions, fuzz, generate, release, structure};
 use anyhow::Result;
@@ -212,7 +212,7 @@ fn packages<'a>(names: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
 }
 
 fn plain(all: bool) -> Result<Ended> {
-    let mut test = bounded(if all { "7200" } else { "1500" });
+    let mut test = bounded_cargo(if all { "7200" } else { "1500" });
     if all {
         test.env("PROPTEST_CASES", "20000");
     }
@@ -223,7 +223,7 @@ fn plain(all: bool) -> Result<Ended> {
     check(test.args(PLAIN_FEATURES))?;
     // Two at a time wait, mostly.
     let alone = |which: &[&str]| {
-        let mut test = bounded("1500");
+        let mut test = bounded_cargo("1500");
         test.env("RUST_TEST_THREADS", "1");
         test.args(["test", "--no-fail-fast"]).args(packages(&ALONE));
         test.args(which);
@@ -247,13 +247,6 @@ fn plain(all: bool) -> Result<Ended> {
         "invivo-proto-fuzz",
         "--lib",
     ])))
-}
-
-/// `cargo`, bounded from outside.
-fn bounded(seconds: &str) -> Command {
-    let mut command = run::bounded(seconds, cargo().get_program());
-    command.current_dir(root());
-    command
 }
 
 fn lints(all: bool) -> Result<Ended> {

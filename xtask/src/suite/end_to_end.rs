@@ -5,7 +5,9 @@ use super::ended::Ended;
 use super::parts::{Part, Parts};
 use crate::failed_tests::check_tests;
 use crate::release;
-use crate::run::{allow_root, bounded, cargo, dist, dist_hooks, output, python, root};
+use crate::run::{
+    allow_root, bounded, bounded_cargo, cargo, dist, dist_hooks, output, python, root,
+};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::fs::File;
@@ -22,9 +24,8 @@ const FOLDER: &str = "tests/e2e";
 
 /// The tests that are not long.
 pub fn usual() -> Result<Ended> {
-    let mut test = bounded(ALL_MAX, cargo().get_program());
-    test.current_dir(root())
-        .args(["test", "--tests", "--no-fail-fast", "-p", PACKAGE])
+    let mut test = bounded_cargo(ALL_MAX);
+    test.args(["test", "--tests", "--no-fail-fast", "-p", PACKAGE])
         // One after the other: each job has more processes than there are cores.
         .args(["--", "--test-threads=1"]);
     check_tests(environment(&mut test)).map(|()| Ended::Passed)
