@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 /// Seconds of all usual tests.
-const ALL_MAX: &str = "2700";
+const ALL_MAX: &str = "3300";
 /// Seconds of one long test: some run one job for half an hour on each of two MPIs, or a thousand.
 const LONG_MAX: &str = "10800";
 /// The package with the tests, and its folder, in which they run.
