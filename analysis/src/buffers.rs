@@ -7,7 +7,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use invivo_proto::control::buffers::{
-    Buffers, Capped, Halvings, LOCATIONS_NAMED_MAX, LevelSum, Loss, OneBuffer,
+    BufferCounters, Buffers, Capped, Halvings, LOCATIONS_NAMED_MAX, LevelSum, Loss, OneBuffer,
     STRATEGIES_NAMED_MAX, Spans, Thinned,
 };
 
@@ -45,6 +45,7 @@ pub fn merge(into: &mut Buffers, from: Buffers) {
         *sum = sum.saturating_add(more);
     }
 
+    add_counters(&mut into.regions, from.regions);
     merge_capped(&mut into.capped, from.capped);
     merge_thinned(&mut into.thinned, from.thinned);
     merge_spans(&mut into.span, &from.span);
@@ -59,6 +60,20 @@ pub fn merge(into: &mut Buffers, from: Buffers) {
     // All nodes of a job have about the same tick; the largest is taken so that the order of the
     // merge does not matter.
     into.tick_ps = into.tick_ps.max(from.tick_ps);
+}
+
+/// Adds the records of other buffers.
+pub fn add_counters(into: &mut BufferCounters, from: BufferCounters) {
+    for (sum, more) in [
+        (&mut into.stored, from.stored),
+        (&mut into.kept, from.kept),
+        (&mut into.reduced, from.reduced),
+        (&mut into.dropped, from.dropped),
+        (&mut into.reset, from.reset),
+        (&mut into.parts_reduced, from.parts_reduced),
+    ] {
+        *sum = sum.saturating_add(more);
+    }
 }
 
 /// Adds one location's buffer to lengths of time.

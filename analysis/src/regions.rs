@@ -108,6 +108,16 @@ struct Open {
     before: Spent,
 }
 
+/// A visit of a region that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Visit {
+    pub region: RegionId,
+    /// When it was entered, in ticks.
+    pub begin: u64,
+    /// How many regions were open around it.
+    pub depth: u8,
+}
+
 /// Where a region's row stands.
 #[inline(always)]
 fn row_of(region: RegionId) -> usize {
@@ -164,15 +174,37 @@ impl Regions {
         of_rank.thread(location.thread).push(region, time);
     }
 
-    /// A thread leaves the region that it entered last, at that time (ticks).
+    /// A thread leaves the region that it entered last, at that time (ticks). The visit that has
+    /// ended, if one was known to be open.
     #[inline]
-    pub fn leave(&mut self, location: LocationId, time: u64) {
+    pub fn leave(&mut self, location: LocationId, time: u64) -> Option<Visit> {
         let of_rank = self.of_rank(location.rank);
         let thread = of_rank.thread(location.thread);
         thread.last = thread.last.max(time);
-        if let Some((row, spent)) = thread.pop() {
-            of_rank.row(row).all.add(spent);
-        }
+        let innermost = *thread.open.last()?;
+        let (row, spent) = thread.pop()?;
+        let depth = thread.depth();
+        of_rank.row(row).all.add(spent);
+        Some(Visit {
+            region: innermost.region,
+            begin: innermost.begin,
+            depth,
+        })
+    }
+
+    /// The regions of a thread that are open, the outermost first, and when each was entered
+    /// (ticks).
+    pub fn open(&self, location: LocationId) -> impl Iterator<Item = (RegionId, u64)> {
+        let of_rank = self.ranks.iter().find(|of| of.rank == location.rank);
+        let thread = of_rank.and_then(|of| of.threads.get(usize::from(location.thread)));
+        let open = thread.into_iter().flat_map(|thread| &thread.open);
+        open.map(|open| (open.region, open.begin))
+    }
+
+    /// How many regions of a thread are open.
+    #[inline]
+    pub fn depth(&mut self, location: LocationId) -> u8 {
+        self.of_rank(location.rank).thread(location.thread).depth()
     }
 
     /// These regions of a thread are open, as it says itself; false where that is not what was
@@ -271,6 +303,12 @@ impl OfRank {
 }
 
 impl Thread {
+    /// How many regions are open; of [`OPEN_MAX`] one less.
+    #[inline(always)]
+    fn depth(&self) -> u8 {
+        u8::try_from(self.open.len()).unwrap_or(u8::MAX)
+    }
+
     fn push(&mut self, region: RegionId, begin: u64) {
         // Ranks record none that lies deeper.
         if self.open.len() >= OPEN_MAX {

@@ -1,5 +1,5 @@
-//! A saved observation as a table of comma-separated values: a line for each call, and one for each
-//! part of a call that posts, completes or exchanges more.
+//! A saved observation as a table of comma-separated values: a line for each call or visit of a
+//! region, and one for each part of a call that posts, completes or exchanges more.
 
 use crate::observation::{CallKind, Facts};
 use crate::saved::calls::SavedCall;
@@ -22,19 +22,30 @@ pub enum CsvError {
     Io(#[from] io::Error),
 }
 
-/// Writes the calls of all locations, one location after the other, each in order of the ends of
-/// its calls; how many. Times are job time in ns; what does not apply is empty.
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    pub calls: u64,
+    /// Visits of regions.
+    pub visits: u64,
+}
+
+/// Writes the calls of all locations and their visits of regions, one location after the other, each
+/// in order of their ends. Times are job time in ns; what does not apply is empty.
 ///
 /// # Errors
 /// When the observation is damaged, or `out` takes no more.
-pub fn write(of: &SavedObservation, out: &mut impl Write) -> Result<u64, CsvError> {
+pub fn write(of: &SavedObservation, out: &mut impl Write) -> Result<Written, CsvError> {
     out.write_all(HEAD.as_bytes())?;
-    let mut written = 0;
+    let mut written = Written::default();
     for location in of.locations() {
         let mut calls = of.calls(location)?;
         while let Some(call) = calls.next_call()? {
             call_lines(of, location.rank, location.thread, &call, out)?;
-            written += 1;
+            match call.contents.head {
+                Head::Region(_) => written.visits += 1,
+                _ => written.calls += 1,
+            }
         }
     }
     Ok(written)
@@ -73,6 +84,11 @@ fn call_lines(
             "{begin},{function},,{told},{request},{instance},{clipped}"
         )?;
     }
+    if let Head::Region(pass) = &contents.head {
+        let name = quoted(&of.region_name(rank, pass.region.0));
+        let clipped = u8::from(contents.clipped);
+        writeln!(out, "{begin},{name},,region,,,,,,,,,{clipped}")?;
+    }
     for part in &contents.parts {
         let name = of.function(part.facts.region.0);
         let facts = of.facts_of(rank, &part.facts);
@@ -81,6 +97,14 @@ fn call_lines(
         writeln!(out, "{begin},{name},{function},{told},{request},,0")?;
     }
     Ok(())
+}
+
+/// A name as a value: those of C++ have commas.
+fn quoted(name: &str) -> String {
+    match name.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", name.replace('"', "\"\"")),
+        false => name.to_owned(),
+    }
 }
 
 /// Kind, communicator, peer, its rank in the job, tag and bytes.

@@ -42,8 +42,12 @@ pub struct Track {
     pub thread: u32,
     /// Its calls, in order of their ends.
     pub calls: Vec<Call>,
+    /// Its visits of regions of the program, in order of their ends.
+    pub visits: Vec<Visit>,
     /// The call that it is in.
     pub open: Option<Open>,
+    /// The regions that it is in, the outermost first.
+    pub open_regions: Vec<Open>,
     /// What the rank is doing, in a word.
     pub state: String,
     /// What is missing of it.
@@ -67,6 +71,21 @@ pub struct Gaps {
     pub not_kept: u64,
 }
 
+/// One visit of a region of the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Visit {
+    /// The region.
+    pub region: Arc<str>,
+    /// When it was entered.
+    pub begin_ns: u64,
+    /// When it was left.
+    pub end_ns: u64,
+    /// Regions that were open around it; 255 stands for more.
+    pub depth: u32,
+    /// It was longer.
+    pub is_clipped: bool,
+}
+
 /// One call.
 #[derive(Clone, Debug)]
 pub struct Call {
@@ -86,6 +105,8 @@ pub struct Call {
     pub is_clipped: bool,
     /// Which of the location's threads, one after the other, made it.
     pub occupant: u32,
+    /// Regions that were open around it; 255 stands for more.
+    pub depth: u32,
     /// What else it did.
     pub parts: Vec<Part>,
 }
@@ -189,10 +210,10 @@ impl CallKind {
     }
 }
 
-/// A call that was entered and not left.
+/// A call or a region that was entered and not left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Open {
-    /// The function; nothing where recording was off, so that nobody noted which.
+    /// The function, or the region; nothing where recording was off, so that nobody noted which.
     pub function: Option<Arc<str>>,
     /// When it was entered.
     pub begin_ns: u64,
@@ -227,10 +248,14 @@ impl Observation {
 
     /// Calls of all locations.
     pub fn calls(&self) -> u64 {
-        self.tracks
-            .iter()
-            .map(|track| track.calls.len() as u64)
-            .sum()
+        let tracks = self.tracks.iter();
+        tracks.map(|track| track.calls.len() as u64).sum()
+    }
+
+    /// Visits of regions of all locations.
+    pub fn visits(&self) -> u64 {
+        let tracks = self.tracks.iter();
+        tracks.map(|track| track.visits.len() as u64).sum()
     }
 
     /// How a rank died.

@@ -3,9 +3,9 @@
 //! ```text
 //! library        libotf2, loaded at run time; archive and writers call it
 //! communicators  their numbers
-//! functions      MPI functions as regions: role, and operation of collectives
+//! functions      MPI functions and regions of the program: number, role, operation of collectives
 //! definitions    system tree, locations, regions, groups, communicators, properties
-//! events         the calls of a location as enter, communication and leave, in order of time
+//! events         what a location did as enter, communication and leave, in order of time
 //! ```
 //!
 //! Times are ns of job time. Locations are written one after the other, so memory does not grow
@@ -74,7 +74,7 @@ pub fn export(
     for location in of.locations() {
         let writer = archive.events(definitions::location(location.rank, location.thread))?;
         let mut writer = LocationWriter::new(of, location, &communicators, &mut regions, writer);
-        let mut calls = of.calls(location)?.by_begin();
+        let mut calls = of.calls(location)?.by_begin()?;
         while let Some(call) = calls.next_call()? {
             writer.call(&call)?;
         }

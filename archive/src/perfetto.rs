@@ -1,7 +1,7 @@
 //! Writes an observation as a Perfetto trace, for <https://ui.perfetto.dev>.
 //!
-//! A process per rank, a track per location, a slice per call with what it communicated, an arrow
-//! per message, and a slice without an end for the call that was open.
+//! A process per rank, a track per location, a slice per call with what it communicated and per
+//! visit of a region around it, an arrow per message, and slices without an end for what was open.
 //!
 //! Each track is a sequence of its own, as if a process had written it, so that its packets are in
 //! the order of time. Calls of a thread do not overlap; where pages of one observation were put to
@@ -10,7 +10,7 @@
 pub mod proto;
 
 use crate::flows::{Endpoint, Endpoints};
-use crate::observation::{Call, CallKind, Facts, Observation, Track};
+use crate::observation::{Call, CallKind, Facts, Observation, Open, Track, Visit};
 use prost::Message;
 use proto::{
     CLEARED, Data, DebugAnnotation, INSTANT, InternedData, NEEDED, Name, ProcessDescriptor,
@@ -178,14 +178,45 @@ impl<W: Write> Pen<'_, W> {
 
     fn events(&mut self, of: &Observation, track: &Track, arrows: &Arrows) -> io::Result<()> {
         let mut now_ns = self.gap(of, track)?;
-        for (number, call) in track.calls.iter().enumerate() {
+        // Depth and end of what was entered, the innermost last.
+        let mut entered: Vec<(u32, u64)> = Vec::new();
+        for (depth, begins) in by_begin(track) {
+            let (begin_ns, end_ns) = begins.job_ns();
             // Slices of a track must nest; rounding to job time may make neighbours overlap by some
-            // ns.
-            let begin_ns = call.begin_ns.max(now_ns);
-            now_ns = call.end_ns.max(begin_ns);
-            let arrows = arrows.of((track.rank, track.thread), number);
-            let name = call.function.as_deref().unwrap_or("(the rest of a call)");
-            self.slice(begin_ns, name, arguments(call), arrows)?;
+            // ns: what is no deeper has ended.
+            let has_ended = |(outer, end_ns): &mut (u32, u64)| {
+                *end_ns <= begin_ns || (depth <= *outer && depth < DEPTH_MAX)
+            };
+            while let Some((_, end_ns)) = entered.pop_if(has_ended) {
+                now_ns = end_ns.clamp(now_ns, begin_ns.max(now_ns));
+                self.end(now_ns)?;
+            }
+            now_ns = begin_ns.max(now_ns);
+            let outer_ns = entered.last().map_or(u64::MAX, |(_, end_ns)| *end_ns);
+            entered.push((depth, end_ns.max(now_ns).min(outer_ns)));
+            match begins {
+                Begins::Call(number, call) => {
+                    let arrows = arrows.of((track.rank, track.thread), number);
+                    let name = call.function.as_deref().unwrap_or("(the rest of a call)");
+                    self.slice(now_ns, name, arguments(call), arrows)?;
+                }
+                Begins::Visit(visit) => {
+                    let facts = visit
+                        .is_clipped
+                        .then(|| argument("clipped", Value::Bool(true)));
+                    let facts = facts.into_iter().collect();
+                    self.slice(now_ns, &visit.region, facts, Ends::default())?;
+                }
+                Begins::Open(open) => {
+                    let name = open.function.as_deref().unwrap_or_default();
+                    let facts = occupant(open.occupant).into_iter().collect();
+                    self.slice(now_ns, name, facts, Ends::default())?;
+                }
+            }
+        }
+        // What is open has no end: Perfetto draws it to the end of the trace.
+        while let Some((_, end_ns)) = entered.pop_if(|(_, end_ns)| *end_ns != u64::MAX) {
+            now_ns = end_ns.max(now_ns);
             self.end(now_ns)?;
         }
 
@@ -195,7 +226,6 @@ impl<W: Write> Pen<'_, W> {
                 .function
                 .as_deref()
                 .unwrap_or("MPI (recording was off: nobody noted which call)");
-            // No end event: Perfetto draws such a slice to the end of the trace.
             let facts = occupant(open.occupant).into_iter().collect();
             self.slice(now_ns, name, facts, Ends::default())?;
         }
@@ -318,6 +348,48 @@ impl<W: Write> Pen<'_, W> {
             .map_err(io::Error::other)?;
         self.to.write_all(&self.bytes)
     }
+}
+
+/// What begins on a track.
+enum Begins<'a> {
+    /// A call, and its number on the track.
+    Call(usize, &'a Call),
+    Visit(&'a Visit),
+    /// A region that was not left.
+    Open(&'a Open),
+}
+
+impl Begins<'_> {
+    fn job_ns(&self) -> (u64, u64) {
+        match self {
+            Begins::Call(_, call) => (call.begin_ns, call.end_ns),
+            Begins::Visit(visit) => (visit.begin_ns, visit.end_ns),
+            Begins::Open(open) => (open.begin_ns, u64::MAX),
+        }
+    }
+
+    /// Of what begins together the longer one first, and of equal ones the outer.
+    fn order(&self, depth: u32) -> (u64, u64, u32) {
+        let (begin_ns, end_ns) = self.job_ns();
+        (begin_ns, u64::MAX - end_ns, depth)
+    }
+}
+
+/// The depth that stands for more.
+const DEPTH_MAX: u32 = u8::MAX as u32;
+
+/// All that is on a track with its depth, in order of the begins.
+fn by_begin(track: &Track) -> Vec<(u32, Begins<'_>)> {
+    let open = (0..).zip(&track.open_regions);
+    let open = open.map(|(depth, open)| (depth, Begins::Open(open)));
+    let visits = track.visits.iter();
+    let visits = visits.map(|visit| (visit.depth, Begins::Visit(visit)));
+    let calls = track.calls.iter().enumerate();
+    let calls = calls.map(|(number, call)| (call.depth, Begins::Call(number, call)));
+    let mut all: Vec<(u32, Begins<'_>)> = open.chain(visits).chain(calls).collect();
+    // Calls lie in their order already, which a stable sort finds fast.
+    all.sort_by_key(|(depth, begins)| begins.order(*depth));
+    all
 }
 
 /// What a call communicated.

@@ -20,6 +20,7 @@ fn call(function: &str, begin_ns: u64, end_ns: u64, facts: Facts) -> Call {
         request: 0,
         is_clipped: false,
         occupant: 0,
+        depth: 0,
         parts: Vec::new(),
     }
 }

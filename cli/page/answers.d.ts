@@ -477,6 +477,7 @@ export interface BuffersReply {
   reductions: number;
   capped: BufferCaps | null;
   thinned: ThinnedSamples | null;
+  regions: BufferBooks | null;
 }
 
 export interface ThinnedSamples {
@@ -596,6 +597,7 @@ export interface CallRecord {
   parts: CallPart[];
   parts_left_out: number;
   occupant: number;
+  depth: number;
 }
 
 export interface CallFacts {
@@ -638,6 +640,16 @@ export interface LocationPiece {
   not_kept: number | null;
   left_out: number;
   broken: boolean;
+  regions: RegionName[];
+  region_books: BufferBooks | null;
+  open_regions: OpenCall[];
+}
+
+export interface RegionName {
+  number: number;
+  name: string;
+  line: string;
+  function: boolean;
 }
 
 export interface SavePage {
@@ -720,6 +732,7 @@ export interface OpenCall {
   begin_ns: number;
   begin_ticks: number;
   occupant: number;
+  region: number;
 }
 
 export interface AuditEntry {

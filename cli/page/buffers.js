@@ -71,6 +71,12 @@ export const buffers = {
           reply.bytes_used,
         ],
         ['calls kept', 'kept', `${count(reply.kept)} of ${count(reply.stored)}`, reply.kept],
+        [
+          'visits of regions kept',
+          'regions',
+          `${count(reply.regions?.kept ?? 0)} of ${count(reply.regions?.stored ?? 0)}`,
+          reply.regions?.kept ?? 0,
+        ],
         ['bytes per call', 'bytes_per_call', reply.bytes_per_call.toFixed(1), reply.bytes_per_call],
         ['history', 'span', spans(span), span?.min_ns ?? 0],
         ['complete', 'complete', spans(complete), complete?.min_ns ?? 0],

@@ -23,6 +23,14 @@ import { count, counted, duration, size } from './units.js';
  * @property {number[]} bytes_out
  * @property {number[]} bytes_in
  * @property {number[]} parts
+ * @property {Visits} visits
+ *
+ * @typedef {object} Visits of regions of the program, in the order of their begins, the outer ones
+ * first; a column has an entry for each
+ * @property {number[]} region places in `functions`
+ * @property {number[]} begin_ns
+ * @property {number[]} end_ns
+ * @property {number[]} depth regions around it
  *
  * @typedef {object} Answer
  * @property {number} from_ns
@@ -47,9 +55,12 @@ export class Calls {
     this.answer = answer;
     this.locations = answer.locations;
     const times = answer.functions.map((_, at) => ({ at, ns: 0 }));
-    for (const { function: functions, begin_ns, end_ns } of this.locations) {
+    for (const { function: functions, begin_ns, end_ns, visits } of this.locations) {
       functions.forEach((at, call) => {
         if (at >= 0) times[at].ns += end_ns[call] - begin_ns[call];
+      });
+      visits.region.forEach((at, visit) => {
+        times[at].ns += visits.end_ns[visit] - visits.begin_ns[visit];
       });
     }
     times.sort((one, other) => other.ns - one.ns);
@@ -77,6 +88,22 @@ export class Calls {
   /** @param {Place} place */
   messagesOf({ location, call }) {
     return this.messages.get(location * FAR + call) ?? [];
+  }
+
+  /** Visits of regions of all locations. */
+  visits() {
+    return this.locations.reduce((sum, { visits }) => sum + visits.region.length, 0);
+  }
+
+  /** The regions that a location is in at a time, in words. @param {number} location
+   * @param {number} ns */
+  regionsAt(location, ns) {
+    const { region, begin_ns, end_ns } = this.locations[location].visits;
+    const inside = region.filter((_, at) => begin_ns[at] <= ns && ns < end_ns[at]);
+    if (!inside.length) return '';
+    return `rank ${this.rankName(location)}: in ${inside
+      .map((at) => this.answer.functions[at])
+      .join(' > ')}`;
   }
 
   /** Calls of all locations. */

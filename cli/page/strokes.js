@@ -25,6 +25,8 @@ export const LINES_MAX = 1500;
 const [NAME_PIXELS, MARK_PIXELS] = [44, 110];
 /** A call that is not one of those that were found; the least of a pixel with some. */
 const [FAINT, SHARED_MIN] = [0.15, 0.35];
+/** Regions inside of each other that are told apart, and how opaque each is. */
+const [DEPTH_SHOWN, REGION_SHADE] = [4, 0.3];
 
 /** @param {Pen} pen @param {Calls} calls @param {number} location
  * @param {Set<number> | null} found calls that were found; without it all */
@@ -38,6 +40,7 @@ export function drawRow(pen, calls, location, found) {
     context.fillStyle = pen.dim;
     context.fillRect(0, y + high - 1, Math.min(Math.max(x(of.gone_until_ns), 0), width), 1);
   }
+  drawVisits(pen, calls, location);
   // The pixel that short calls share: its begin, the time in calls, and the longest of them.
   let [pixel, busy, longest, best] = [-1, 0, 0, -1];
   const flush = () => {
@@ -80,14 +83,42 @@ export function drawRow(pen, calls, location, found) {
   }
 }
 
+/** Regions of the program lie below the calls, each inside the one around it.
+ * @param {Pen} pen @param {Calls} calls @param {number} location */
+function drawVisits(pen, calls, location) {
+  const { context, x, width, row, view } = pen;
+  const { region, begin_ns, end_ns, depth } = calls.locations[location].visits;
+  const [y, high] = [pen.y(location) + 1, row - 2];
+  /** Up to which pixel something is drawn of a depth: short visits share it. @type {number[]} */
+  const drawn = [];
+  region.forEach((at, visit) => {
+    if (begin_ns[visit] > view.to || end_ns[visit] < view.from) return;
+    const deep = Math.min(depth[visit], DEPTH_SHOWN);
+    const from = Math.max(x(begin_ns[visit]), -1);
+    const to = Math.min(Math.max(x(end_ns[visit]), Math.floor(from) + 1), width + 1);
+    if (to <= (drawn[deep] ?? -1)) return;
+    drawn[deep] = to;
+    const top = y + (high * deep) / (DEPTH_SHOWN + 2);
+    const rest = y + high - top;
+    context.globalAlpha = REGION_SHADE;
+    context.fillStyle = calls.colours[at];
+    context.fillRect(from, top, to - from, rest);
+    context.globalAlpha = 1;
+    if (to - from > NAME_PIXELS && row > 12) {
+      const name = calls.answer.functions[at];
+      drawName(context, name, Math.max(from, 0), top, to - from, rest, pen.dim);
+    }
+  });
+}
+
 /** @param {CanvasRenderingContext2D} context @param {string} name @param {number} x
- * @param {number} y @param {number} width @param {number} height */
-function drawName(context, name, x, y, width, height) {
+ * @param {number} y @param {number} width @param {number} height @param {string} colour */
+function drawName(context, name, x, y, width, height, colour = '#000') {
   context.save();
   context.beginPath();
   context.rect(x, y, width - 3, height);
   context.clip();
-  context.fillStyle = '#000';
+  context.fillStyle = colour;
   context.font = '11px sans-serif';
   context.textBaseline = 'middle';
   context.fillText(name, x + 3, y + height / 2);

@@ -89,15 +89,17 @@ export const timeline = {
     /** @param {Calls} of */
     function tell(of) {
       const { answer } = of;
-      const all = of.count();
+      const [all, visits] = [of.count(), of.visits()];
       say(
         about,
-        `${counted(all, 'call')} of ${counted(of.locations.length, 'location')}, ` +
+        `${counted(all, 'call')} ${visits ? `and ${counted(visits, 'visit')} of regions ` : ''}` +
+          `of ${counted(of.locations.length, 'location')}, ` +
           `${counted(answer.messages.length, 'message')} with both ends; seen at ` +
           new Date().toLocaleTimeString() +
           (answer.clock_error_ns ? `; times within ${duration(answer.clock_error_ns)}` : ''),
       );
       about.dataset.calls = `${all}`;
+      about.dataset.visits = `${visits}`;
       about.dataset.messages = `${answer.messages.length}`;
       say(missing, of.missing().join('\n'));
     }

@@ -58,6 +58,8 @@ export class Tracks {
     /** Calls that were found, for each location. @type {Set<number>[] | null} */
     this.found = null;
     this.lines = 0;
+    /** The regions that the pointer is at, where it is at no call. */
+    this.inside = '';
     this.isDue = false;
     new ResizeObserver(() => this.redraw()).observe(this.canvas);
   }
@@ -85,9 +87,16 @@ export class Tracks {
   all() {
     if (!this.calls) return;
     const { locations, answer } = this.calls;
-    const first = locations.reduce((min, of) => Math.min(min, of.begin_ns[0] ?? min), Infinity);
+    const first = locations.reduce(
+      (min, { begin_ns, visits }) => Math.min(min, begin_ns[0] ?? min, visits.begin_ns[0] ?? min),
+      Infinity,
+    );
     const last = locations.reduce(
-      (max, of) => Math.max(max, of.open ? answer.to_ns : (of.end_ns.at(-1) ?? max)),
+      (max, of) =>
+        of.visits.end_ns.reduce(
+          (end, visit) => Math.max(end, visit),
+          Math.max(max, of.open ? answer.to_ns : (of.end_ns.at(-1) ?? max)),
+        ),
       -Infinity,
     );
     const from = Math.max(first, answer.from_ns);
@@ -128,7 +137,7 @@ export class Tracks {
   /** Selects a call, and moves until it is seen. @param {Place | null} place */
   select(place) {
     // Told is what was chosen last, wherever the pointer rests.
-    [this.selected, this.hovered] = [place, null];
+    [this.selected, this.hovered, this.inside] = [place, null, ''];
     if (place) {
       const { from, to } = this.times(place);
       const span = this.view.to - this.view.from;
@@ -200,8 +209,9 @@ export class Tracks {
   }
 
   tell() {
-    const place = this.hovered ?? this.selected;
-    say(this.told, this.calls && place ? this.calls.told(place) : '');
+    const { calls, hovered, inside, selected } = this;
+    const place = hovered ?? (inside ? null : selected);
+    say(this.told, calls && place ? calls.told(place) : inside);
     const { ruler } = this;
     const span = ruler && Math.abs(ruler.to - ruler.from);
     say(
@@ -213,10 +223,18 @@ export class Tracks {
     );
   }
 
-  /** @param {Place | null} place */
-  hover(place) {
-    this.hovered = place;
+  /** @param {Place | null} place @param {string} [inside] regions, where it is at no call */
+  hover(place, inside = '') {
+    [this.hovered, this.inside] = [place, inside];
     this.redraw();
+  }
+
+  /** The regions below the pointer, in words. @param {PointerEvent} event */
+  regionsBelow(event) {
+    const { calls } = this;
+    const box = this.canvas.getBoundingClientRect();
+    const location = Math.floor((event.clientY - box.top - AXIS) / this.row());
+    return calls?.locations[location] ? calls.regionsAt(location, this.time(event)) : '';
   }
 
   /** @param {MouseEvent} event */
@@ -245,7 +263,8 @@ export class Tracks {
       this.redraw();
     } else if (event.movementX || event.movementY) {
       // Browsers also tell where a pointer rests when something moves below it.
-      this.hover(this.below(event));
+      const place = this.below(event);
+      this.hover(place, place ? '' : this.regionsBelow(event));
     }
   }
 

@@ -2,7 +2,8 @@
 
 use invivo_archive::saved::Writer;
 use invivo_archive::saved::format::{
-    About, Communicator, Job, Ledger, Location, Loss, Membership, OpenCall, VERSION,
+    About, Communicator, Job, Ledger, Location, Loss, Membership, OpenCall, OpenRegion, Region,
+    VERSION, Visits,
 };
 use invivo_grpc::v1;
 use invivo_proto::mpi::FUNCTIONS;
@@ -226,11 +227,48 @@ fn location(
             begin_ns: open.begin_ns,
             occupant: open.occupant,
         }),
+        open_regions: about.open_regions.iter().map(open_region).collect(),
+        regions: about.regions.iter().map(region).collect(),
+        visits: about.region_books.as_ref().and_then(visits),
         ledger: about.ledger.as_ref().map(ledger).unwrap_or_default(),
         losses: about.losses.iter().map(loss).collect(),
         gone_until_ns: about.gone_until_ns,
         ..Location::default()
     }
+}
+
+fn open_region(of: &v1::OpenCall) -> OpenRegion {
+    OpenRegion {
+        number: number(of.region),
+        begin_ticks: of.begin_ticks,
+        begin_ns: of.begin_ns,
+        occupant: of.occupant,
+    }
+}
+
+/// A region's number, which has 16 bits.
+fn number(of: u32) -> u16 {
+    u16::try_from(of).unwrap_or(u16::MAX)
+}
+
+fn region(of: &v1::RegionName) -> Region {
+    Region {
+        number: number(of.number),
+        name: of.name.clone(),
+        line: of.line.clone(),
+        is_function: of.function,
+    }
+}
+
+/// Nothing where there were none.
+fn visits(of: &v1::BufferBooks) -> Option<Visits> {
+    (of.stored != 0).then_some(Visits {
+        stored: of.stored,
+        kept: of.kept,
+        reduced: of.reduced,
+        dropped: of.dropped,
+        reset: of.reset,
+    })
 }
 
 fn ledger(of: &v1::Ledger) -> Ledger {

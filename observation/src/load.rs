@@ -4,7 +4,7 @@ use anyhow::{Context, bail};
 use invivo_archive::saved::SavedObservation;
 use invivo_archive::saved::calls::{Calls, SavedCall};
 use invivo_archive::saved::format::{CommId as SavedComm, Location, Membership};
-use invivo_otfx::Head;
+use invivo_otfx::{Attributes, Head, Pass};
 use invivo_proto::control::results::{Group, Ledger, RankState};
 use invivo_proto::control::strategy::Strategy;
 use invivo_proto::definition::{Definition, Run};
@@ -12,7 +12,7 @@ use invivo_proto::ids::{CommId, CommLocal, LocationId, Rank, RegionId};
 use invivo_proto::mpi::FUNCTIONS;
 use invivo_proto::record::{Call, Facts, Part};
 use invivo_tool_place::place::observed::{Observed, ObservedJob};
-use invivo_tool_place::rank::observed::ObservedLocation;
+use invivo_tool_place::rank::observed::{Kept, ObservedLocation};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -64,6 +64,9 @@ pub fn load(saved: &SavedObservation, tell: impl Fn(u64)) -> anyhow::Result<Load
     })?;
     let regions = regions(&about.functions);
     define(saved, &mut observed)?;
+    for rank in 0..about.job.ranks {
+        super::regions::define(saved, rank, &mut observed)?;
+    }
     let mut reading = Vec::new();
     let mut heap = BinaryHeap::new();
     let mut reduced = 0;
@@ -98,6 +101,10 @@ pub fn load(saved: &SavedObservation, tell: impl Fn(u64)) -> anyhow::Result<Load
             heap.push(Reverse((next.job_ns.end, index)));
             one.next = next;
         }
+    }
+    for location in saved.locations() {
+        let id = observed_location(location).id;
+        super::regions::follow(saved, location, id, &mut observed)?;
     }
     observed.settle();
     Ok(Loaded {
@@ -262,22 +269,28 @@ fn give(observed: &mut Observed, of: &Reading, regions: &[Option<RegionId>]) -> 
         })
     };
     let parts: Vec<Part> = contents.parts.iter().map(part).collect::<Result<_, _>>()?;
-    let call = match &contents.head {
-        Head::Call(call) => Some(Call {
-            facts: facts(&call.facts)?,
+    let attributes = Attributes {
+        depth: contents.depth,
+        clipped: contents.clipped,
+    };
+    let mut record = |kept| observed.record(of.id, contents.occupant, kept, attributes);
+    match &contents.head {
+        Head::Call(call) => record(Kept::Call(
+            &Call {
+                facts: facts(&call.facts)?,
+                end: job_ns.end,
+                duration: job_ns.end - job_ns.start,
+                ..*call
+            },
+            &parts,
+        )),
+        Head::Region(pass) => record(Kept::Region(&Pass {
             end: job_ns.end,
             duration: job_ns.end - job_ns.start,
-            ..*call
-        }),
-        _ => None,
-    };
-    observed.call(
-        of.id,
-        contents.occupant,
-        call.as_ref().ok_or(job_ns.end),
-        &parts,
-        contents.clipped,
-    );
+            ..*pass
+        })),
+        _ => record(Kept::Rest(job_ns.end, &parts)),
+    }
     Ok(())
 }
 

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod load;
+mod regions;
 mod serve;
 
 use anyhow::Context;

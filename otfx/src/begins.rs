@@ -5,9 +5,9 @@
 //! together with what is open and has no record yet.
 
 use crate::contents::{BinError, Contents};
-use crate::nesting::Open;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use invivo_proto::ids::RegionId;
 
 /// Records held back: more than regions usually have inside.
 pub const WINDOW_DEFAULT: usize = 4096;
@@ -25,11 +25,20 @@ pub enum Begun {
     Open(Open),
 }
 
+/// A region that was entered and not left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Open {
+    pub region: RegionId,
+    /// When it was entered.
+    pub begin: u64,
+}
+
 #[derive(Debug)]
 pub struct Begins {
     window: usize,
-    /// By begin; what began together in order of its arrival, but the longer first.
-    held: BTreeMap<(u64, u64, u64), Contents>,
+    /// By begin; what began together in order of its arrival, but the longer first, and of equal
+    /// ones the outer.
+    held: BTreeMap<(u64, u64, u8, u64), Contents>,
     arrived: u64,
     last_begin: u64,
     /// Newest first.
@@ -65,7 +74,7 @@ impl Begins {
             self.held
                 // The end is inverted, so that of equal begins the outer (longer) record comes
                 // first.
-                .insert((begin, u64::MAX - end, self.arrived), record);
+                .insert((begin, u64::MAX - end, record.depth, self.arrived), record);
             self.arrived += 1;
         }
 
@@ -93,7 +102,6 @@ mod tests {
     use super::*;
     use crate::contents::Head;
     use crate::event::Pass;
-    use invivo_proto::ids::RegionId;
     use proptest::prelude::*;
 
     fn pass(begin: u64, end: u64) -> Contents {

@@ -13,8 +13,8 @@
 //! allocates, and neither looks at a record that is already stored, so the cost of a removal
 //! depends neither on the number of records nor on their size. The idea of bins as the unit of
 //! removal is the Hierarchical Memory Buffer of Wagner, Doleschal and Knüpfer. Calls are fused
-//! records as in [`invivo_proto::record`], regions are fused passes ([`Nesting`] makes them), in
-//! order of their end; no strategy can part an enter from its leave. Times are ticks of the node's
+//! records as in [`invivo_proto::record`], regions are fused passes, in order of their end; no
+//! strategy can part an enter from its leave. Times are ticks of the node's
 //! clock, sizes are bytes.
 //!
 //! Definitions are kept beside a buffer, never in it: they are never given up. What a completion
@@ -41,13 +41,12 @@ mod iterations;
 mod lambda;
 mod ledger;
 mod level;
-mod nesting;
 mod pyramid;
 mod reader;
 mod strategy;
 mod writer;
 
-pub use begins::{Begins, Begun, WINDOW_DEFAULT};
+pub use begins::{Begins, Begun, Open, WINDOW_DEFAULT};
 pub use bin::BinReader;
 pub use buffer::{AlreadyFrozen, Buffer, Fill, Frozen, LevelStatus, Stored};
 pub use chains::{ChainError, Chains};
@@ -63,7 +62,6 @@ pub use geometry::{
 pub use iterations::{SUMMARIES_MAX, Summaries};
 pub use lambda::{Grid, lambda};
 pub use ledger::{Ledger, Loss, REASONS, Reason};
-pub use nesting::{DEPTH_MAX, Nesting, Open};
 pub use pyramid::{Cell, Pyramid};
 pub use reader::Reader;
 pub use strategy::{AtCap, Dimension, EventCap, FlightRecorder, LEVELS_MAX, Label, Rule, Strategy};

@@ -128,18 +128,21 @@ fn what_has_no_effect_is_refused_with_the_reason() {
         "time",
         "duration:1ms",
         "iterations:4@MPI_Barrier,duration:10us",
+        "depth:2,duration:1ms",
+        "class:region",
+        "class:call",
     ] {
         assert!(text.parse::<Kept>().is_ok(), "{text}");
     }
     for (text, says) in [
         (
-            "depth:2,duration:1ms",
-            "depth:2 has no effect: no regions are recorded yet, so all calls have the same depth; \
-             give time, duration:1ms or iterations:4@MPI_Barrier",
+            "class:metric",
+            "class:metric has no effect: buffers hold no metrics yet; give time, duration:1ms, \
+             depth:2, class:region or iterations:4@MPI_Barrier",
         ),
         (
-            "class:metric",
-            "class:metric has no effect: only MPI calls are recorded yet",
+            "class:sample",
+            "class:sample has no effect: buffers hold no samples yet",
         ),
         (
             "time,cap=50%",
@@ -147,7 +150,7 @@ fn what_has_no_effect_is_refused_with_the_reason() {
         ),
         (
             "samples,cap=50%",
-            "samples has no effect: no samples are taken yet",
+            "samples has no effect: buffers hold no samples yet",
         ),
     ] {
         let refused = text.parse::<Kept>().expect_err("refused").to_string();

@@ -1023,6 +1023,9 @@ class BuffersReply(Answer):
     """Buffers in which events have reached their cap; absent if there is none."""
     thinned: ThinnedSamples | None
     """How far samples are thinned; absent if no strategy thins them."""
+    regions: BufferBooks | None
+    """Where visits of regions are; absent if there are none. All numbers above are of calls alone,
+    but those of levels, losses and bytes."""
 
 
 @dataclass(frozen=True)
@@ -1203,7 +1206,7 @@ class RecordsReply(Answer):
     location: Location
     """Location of the records."""
     records: list[CallRecord]
-    """The calls, in order of their ends."""
+    """The calls and visits of regions, in order of their ends."""
     next: RecordsCursor | None
     """Begin of the next page; absent after the last call."""
     books: BufferBooks
@@ -1240,10 +1243,10 @@ class SampleRecord(Answer):
 
 @dataclass(frozen=True)
 class CallRecord(Answer):
-    """One call of an MPI function."""
+    """One call of an MPI function, or one visit of a region of the program."""
 
     function: str
-    """The function's C name; empty if only parts of the call are left."""
+    """The function's C name, or the region's name; empty if only parts of the call are left."""
     end_ns: int
     """Return of the call, in job time."""
     duration_ns: int
@@ -1266,6 +1269,8 @@ class CallRecord(Answer):
     """Parts for which the page has no space."""
     occupant: int
     """Which of the threads that have the location one after the other made it, counted from 0."""
+    depth: int
+    """Regions of the program that were open around it; 255 stands for more."""
 
 
 @dataclass(frozen=True)
@@ -1274,7 +1279,7 @@ class CallFacts(Answer):
 
     kind: str
     """"call", "send", "receive", "post send", "post receive", "collective", "post collective",
-    "sent", "received", "collective done" or "ended"."""
+    "sent", "received", "collective done" or "ended"; "region" for a visit of a region."""
     comm: int | None
     """The communicator as the rank numbers it: 0 is MPI_COMM_WORLD; absent if there is none."""
     peer: int
@@ -1327,7 +1332,7 @@ class LocationPiece(Answer):
     location: Location
     """Location of the calls."""
     calls: list[CallRecord]
-    """Calls that overlap the interval, in order of their ends."""
+    """Calls and visits of regions that overlap the interval, in order of their ends."""
     complete: bool
     """All calls of the location have been sent. The fields below are set only here."""
     comms: list[Membership]
@@ -1352,6 +1357,27 @@ class LocationPiece(Answer):
     """Older calls of the interval, left out because of calls_max."""
     broken: bool
     """The buffer's memory was corrupt, which is a fault of Invivo: calls are missing."""
+    regions: list[RegionName]
+    """With a save, and the rank's first location: the regions that the rank has met."""
+    region_books: BufferBooks
+    """Account of the buffer's visits of regions."""
+    open_regions: list[OpenCall]
+    """Regions that the location is in, the outermost first."""
+
+
+@dataclass(frozen=True)
+class RegionName(Answer):
+    """What the number of a region stands for in the records of one rank."""
+
+    number: int
+    """"""
+    name: str
+    """As the program marks it, or the function's; of a function that its file does not name, the
+    file and the address in it."""
+    line: str
+    """The source line at which a function begins; empty where that is not known."""
+    function: bool
+    """It is a function, not a stretch that the program marks."""
 
 
 @dataclass(frozen=True)
@@ -1517,13 +1543,15 @@ class OpenCall(Answer):
     """A call that was entered and not left."""
 
     function: str
-    """The function's C name; empty if recording was off when it was entered."""
+    """The function's C name, or the region's; empty if recording was off when it was entered."""
     begin_ns: int
     """Enter, in job time."""
     begin_ticks: int
     """Enter, in ticks of its node's clock."""
     occupant: int
     """Which of the threads that have the location one after the other is in it, counted from 0."""
+    region: int
+    """Of a region: its number in the records of the rank."""
 
 
 @dataclass(frozen=True)

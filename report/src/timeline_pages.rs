@@ -2,7 +2,9 @@
 
 use crate::rows::Start;
 use invivo_archive::flows::{Endpoints, Member, Message};
-use invivo_archive::observation::{Call, CallKind, Facts, Gaps, Names, Observation, Open, Part};
+use invivo_archive::observation::{
+    Call, CallKind, Facts, Gaps, Names, Observation, Open, Part, Visit,
+};
 use invivo_archive::perfetto;
 use invivo_archive::waiters::Waiter;
 use invivo_grpc::v1;
@@ -68,6 +70,10 @@ impl TimelinePages {
         };
         let track = self.observation.track(of.0, of.1);
         for record in &piece.calls {
+            if is_visit(record) {
+                track.visits.push(visit(record, &mut self.names));
+                continue;
+            }
             let call = call(record, &known, &mut self.names);
             let begin_ticks = record.end_ticks.saturating_sub(record.duration_ticks);
             let member = |comm| known.comms.get(&comm).map(member);
@@ -90,6 +96,13 @@ impl TimelinePages {
             begin_ns: open.begin_ns,
             occupant: open.occupant,
         });
+        let regions = piece.open_regions.iter();
+        let regions = regions.map(|open| Open {
+            function: Some(self.names.one(&open.function)),
+            begin_ns: open.begin_ns,
+            occupant: open.occupant,
+        });
+        track.open_regions = regions.collect();
         gaps.gone_until_ns = piece.gone_until_ns;
         gaps.not_kept = piece.not_kept.unwrap_or(0);
         if let Some(ledger) = &piece.ledger {
@@ -136,6 +149,21 @@ pub struct EndContext {
     pub picture: String,
 }
 
+/// Whether it is a visit of a region, and no call.
+pub fn is_visit(record: &v1::CallRecord) -> bool {
+    record.facts.as_ref().is_some_and(|of| of.kind == "region")
+}
+
+fn visit(record: &v1::CallRecord, names: &mut Names) -> Visit {
+    Visit {
+        region: names.one(&record.function),
+        begin_ns: record.end_ns.saturating_sub(record.duration_ns),
+        end_ns: record.end_ns,
+        depth: record.depth,
+        is_clipped: record.clipped,
+    }
+}
+
 fn call(record: &v1::CallRecord, known: &Known, names: &mut Names) -> Call {
     let parts = record.parts.iter().map(|part| Part {
         function: names.one(&part.function),
@@ -153,6 +181,7 @@ fn call(record: &v1::CallRecord, known: &Known, names: &mut Names) -> Call {
         request: record.request,
         is_clipped: record.clipped,
         occupant: record.occupant,
+        depth: record.depth,
     }
 }
 

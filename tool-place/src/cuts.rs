@@ -234,6 +234,18 @@ impl Cuts {
         parts.filter(|(begin, end)| begin < end)
     }
 
+    /// The last stretch of a visit in which recording was on; nothing where it was not when the
+    /// visit ended: whoever records says when it ends, so that its end is never moved.
+    #[inline]
+    pub fn last_part(&self, begin: u64, end: u64) -> Option<(u64, u64)> {
+        if begin >= self.plain.0 && end <= self.plain.1 {
+            return Some((begin, end));
+        }
+        let mut spans = self.spans.iter().rev();
+        let span = spans.find(|span| span.from < end)?;
+        (end <= span.to).then_some((begin.max(span.from), end))
+    }
+
     /// Whether calls are recorded now.
     pub fn is_on(&self) -> bool {
         self.spans.back().is_some_and(|span| span.to == u64::MAX)

@@ -11,6 +11,7 @@ use crate::tap::Taps;
 use crate::time_point::LATENCY_NS;
 use crate::traffic::When;
 use invivo_mpi_link::BUFFERS_MAX;
+use invivo_otfx::{Attributes, Pass};
 use invivo_proto::control::peer::Clipping;
 use invivo_proto::control::results::Ledger;
 use invivo_proto::ids::{LocationId, RegionId};
@@ -186,9 +187,10 @@ pub struct Both<'a> {
 impl Both<'_> {
     /// A call of a saved observation: cuts have judged it before it was saved. All of it is kept,
     /// and what lies behind `since` counts.
-    pub fn saved(&mut self, call: &Call, parts: &[Part], is_clipped: bool, since: u64) {
+    pub fn saved(&mut self, call: &Call, parts: &[Part], attributes: Attributes, since: u64) {
         let begin = call.end.saturating_sub(call.duration);
-        self.store.call(call, parts, is_clipped);
+        let is_clipped = attributes.clipped;
+        self.store.call(call, parts, attributes);
         self.cut_off.last = match (call.end <= since, is_clipped || begin < since) {
             (true, _) => Clipping::Outside,
             (false, true) => Clipping::Clipped,
@@ -204,6 +206,11 @@ impl Both<'_> {
         }
         self.analyses
             .messages(self.cut_off.when(begin, call.end), Some(call), parts);
+    }
+
+    /// A visit of a region of a saved observation.
+    pub fn saved_region(&mut self, pass: &Pass, attributes: Attributes) {
+        self.store.region(pass, attributes);
     }
 
     /// What is left of a call of a saved observation: more of what it completed.
@@ -237,7 +244,8 @@ impl Both<'_> {
 
     #[inline]
     fn give(&mut self, call: &Call, parts: &[Part], clipped: bool) {
-        self.store.call(call, parts, clipped);
+        let depth = self.analyses.depth();
+        self.store.call(call, parts, Attributes { depth, clipped });
         self.analyses.call(call, parts, clipped);
     }
 }
@@ -270,7 +278,19 @@ impl Sink for Both<'_> {
 
     fn leave(&mut self, time: u64) {
         self.reach(time);
-        self.analyses.leave(self.cuts, time);
+        let Some(visit) = self.analyses.leave(self.cuts, time) else {
+            return;
+        };
+        if let Some((begin, end)) = self.cuts.last_part(visit.begin, time) {
+            let pass = Pass {
+                region: visit.region,
+                end,
+                duration: end.saturating_sub(begin),
+            };
+            let clipped = begin != visit.begin;
+            let depth = visit.depth;
+            self.store.region(&pass, Attributes { depth, clipped });
+        }
     }
 
     fn open(&mut self, time: u64, open: &[OpenRegion]) {

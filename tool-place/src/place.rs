@@ -29,6 +29,7 @@ mod pressure;
 mod profile_queries;
 mod queries;
 mod rank_counts;
+mod region_names;
 mod rest;
 mod sampling;
 mod saving;

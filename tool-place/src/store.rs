@@ -8,7 +8,7 @@ use crate::generator::Generator;
 use invivo_mpi_link::clock::NodeClock;
 use invivo_otfx::{
     AtCap, Attributes, BIN_BYTES_MIN, Buffer, Classes, Dimension, EventCap, EventClass, Frozen,
-    Geometry, Unfit,
+    Geometry, Pass, Unfit,
 };
 use invivo_proto::control::buffers::RecordClass;
 use invivo_proto::control::results::Ledger;
@@ -293,16 +293,12 @@ impl Store {
         Ok(())
     }
 
-    /// Stores a call and its parts; `clipped` where that is only a part of the call.
+    /// Stores a call and its parts.
     #[inline]
-    pub fn call(&mut self, call: &Call, parts: &[Part], clipped: bool) {
+    pub fn call(&mut self, call: &Call, parts: &[Part], attributes: Attributes) {
         let Some(buffer) = &mut self.buffer else {
             self.apart.dropped_by_place += 1;
             return;
-        };
-        let attributes = Attributes {
-            clipped,
-            ..Attributes::default()
         };
         buffer.store_call(call, parts, attributes);
         // Collectives on other communicators do not end an iteration of the whole program.
@@ -313,6 +309,14 @@ impl Store {
         }
         if let Some(generator) = &mut self.generator {
             generator.count(call, buffer);
+        }
+    }
+
+    /// Stores a visit of a region. Without a buffer its table has it all the same.
+    #[inline]
+    pub fn region(&mut self, pass: &Pass, attributes: Attributes) {
+        if let Some(buffer) = &mut self.buffer {
+            buffer.store_region(pass, attributes);
         }
     }
 

@@ -98,7 +98,9 @@ fn feed(regions: &mut Regions, location: LocationId, steps: &[(u64, Step)]) {
             Step::Enter(region) => {
                 regions.enter(location, RegionId(REGIONS_END + region), now, true);
             }
-            Step::Leave => regions.leave(location, now),
+            Step::Leave => {
+                regions.leave(location, now);
+            }
             Step::Reset => regions.reset(),
         }
     }

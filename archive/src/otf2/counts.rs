@@ -4,7 +4,9 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub calls: u64,
-    /// Calls that were longer.
+    /// Visits of regions of the program.
+    pub visits: u64,
+    /// Calls and visits that were longer.
     pub clipped: u64,
     /// As [`Exported::moved`], and so on.
     pub moved: u64,
@@ -22,6 +24,8 @@ pub struct Exported {
     pub events: u64,
     /// Calls whose events are there.
     pub calls: u64,
+    /// Visits of regions of the program whose events are there.
+    pub visits: u64,
     /// Events that lay before the one before them by some ns, and were put at its time.
     pub moved: u64,
     /// Messages and collectives on communicators that are not known: their calls are there, and
@@ -39,6 +43,7 @@ impl Exported {
         self.locations += 1;
         self.events += events;
         self.calls += counts.calls;
+        self.visits += counts.visits;
         self.moved += counts.moved;
         self.without_communicator += counts.without_communicator;
         self.without_operation += counts.without_operation;

@@ -3,9 +3,9 @@
 use super::archive::Archive;
 use super::communicators::{Comm, Communicators, SELF};
 use super::counts::{Counts, Exported};
-use super::functions::{Regions, role_of};
+use super::functions::{RegionOf, Regions, role, role_of};
 use super::library::{Otf2Error, number};
-use super::writers::DefinitionWriter;
+use super::writers::{DefinitionWriter, RegionDefinition};
 use crate::saved::SavedObservation;
 use crate::saved::format::{CommId, Location};
 use crate::saved::groups::WORLD;
@@ -104,12 +104,49 @@ pub fn write(
         let name = strings.number(out, &thread_name(0))?;
         out.location(location(rank, 0), name, number::CPU_THREAD, 0, rank)?;
     }
-    for (this, function) in (0..).zip(regions.functions()) {
-        let function = of.function(*function);
-        let name = strings.number(out, function)?;
-        out.region(this, name, role_of(function))?;
+    for (this, region) in (0..).zip(regions.met()) {
+        let definition = definition(of, region, out, strings)?;
+        out.region(this, definition)?;
     }
     groups(of, communicators, out, strings)
+}
+
+fn definition(
+    of: &SavedObservation,
+    region: &RegionOf,
+    out: &mut DefinitionWriter<'_>,
+    strings: &mut Strings,
+) -> Result<RegionDefinition, Otf2Error> {
+    Ok(match region {
+        RegionOf::Mpi(function) => {
+            let function = of.function(*function);
+            RegionDefinition {
+                name: strings.number(out, function)?,
+                role: role_of(function),
+                paradigm: number::PARADIGM_MPI,
+                ..RegionDefinition::default()
+            }
+        }
+        RegionOf::Program {
+            name,
+            line,
+            is_function,
+        } => {
+            let (file, line) = line.rsplit_once(':').unwrap_or((line, ""));
+            let (role, paradigm) = match is_function {
+                true => (role::FUNCTION, number::PARADIGM_COMPILER),
+                false => (role::CODE, number::PARADIGM_USER),
+            };
+            RegionDefinition {
+                name: strings.number(out, name)?,
+                role,
+                paradigm,
+                file: strings.number(out, file)?,
+                // 0 stands for none.
+                line: line.parse().unwrap_or(0),
+            }
+        }
+    })
 }
 
 fn thread_name(thread: u32) -> String {
@@ -161,6 +198,7 @@ fn hosts(
 /// What is missing of a location, by the names of properties.
 fn given_up(of: &Location, counts: &Counts) -> Vec<(&'static str, u64)> {
     let ledger = &of.ledger;
+    let visits = of.visits.unwrap_or_default();
     let numbers = [
         ("INVIVO_CALLS_ENTERED", ledger.entered),
         ("INVIVO_CALLS_REDUCED", ledger.reduced),
@@ -169,6 +207,10 @@ fn given_up(of: &Location, counts: &Counts) -> Vec<(&'static str, u64)> {
         ("INVIVO_CALLS_IN_FLIGHT", ledger.in_flight),
         ("INVIVO_CALLS_CLIPPED", counts.clipped),
         ("INVIVO_CALLS_OPEN", ledger.open),
+        ("INVIVO_REGIONS_REDUCED", visits.reduced),
+        ("INVIVO_REGIONS_DROPPED", visits.dropped),
+        ("INVIVO_REGIONS_RESET", visits.reset),
+        ("INVIVO_REGIONS_OPEN", of.open_regions.len() as u64),
         ("INVIVO_COMPLETE_SINCE_NS", of.gone_until_ns.unwrap_or(0)),
         ("INVIVO_CLOCK_ERROR_NS", of.clock_error_ns),
         ("INVIVO_EVENTS_MOVED", counts.moved),
@@ -251,6 +293,7 @@ pub fn properties(
         ("INVIVO::STRATEGY", about.strategy.clone()),
         ("INVIVO::CLOCK_ERROR_NS", about.clock_error_ns.to_string()),
         ("INVIVO::CALLS", exported.calls.to_string()),
+        ("INVIVO::REGIONS", exported.visits.to_string()),
         (
             "INVIVO::CALLS_REDUCED",
             sum(|of| of.ledger.reduced).to_string(),

@@ -1,17 +1,18 @@
-//! Expands the calls of a location into events, in order of time.
+//! Expands the calls of a location, and its visits of regions, into events, in order of time.
 //!
 //! A record is a whole call; OTF2 has an enter, what was communicated, and a leave. Messages are
 //! sent where their call is entered, and received where it is left, as Score-P places them.
 
 use super::communicators::Communicators;
 use super::counts::Counts;
-use super::functions::{Regions, operation};
+use super::functions::{RegionOf, Regions, operation};
 use super::library::{Otf2Error, number};
 use super::writers::{Collective, EventWriter};
 use crate::saved::SavedObservation;
 use crate::saved::calls::SavedCall;
 use crate::saved::format::Location;
 use invivo_otfx::Head;
+use invivo_proto::ids::RegionId;
 use invivo_proto::mpi::peer;
 use invivo_proto::record::{Call, Facts, RecordKind};
 use std::collections::HashSet;
@@ -78,6 +79,10 @@ impl<'a> LocationWriter<'a> {
                 self.enter(call, of)?;
                 self.entered.push(call.clone());
             }
+            Head::Region(pass) => {
+                self.visit(call, pass.region)?;
+                self.entered.push(call.clone());
+            }
             // It began before all that is known; what it completed stands for itself.
             _ => self.leave(call)?,
         }
@@ -90,15 +95,17 @@ impl<'a> LocationWriter<'a> {
     /// When they cannot be written.
     pub fn close(mut self, late: u64) -> Result<(u64, Counts), Otf2Error> {
         while let Some(inner) = self.entered.pop() {
-            self.leave(&inner)?;
+            // What is still open has no leave.
+            if !inner.is_open() {
+                self.leave(&inner)?;
+            }
         }
         if let Some(open) = &self.location.open {
             let functions = &self.of.about().functions;
             let region = functions.iter().position(|name| *name == open.function);
-            // A call that is still open has no leave.
             if let Some(region) = region.filter(|_| !open.function.is_empty()) {
                 let at = self.time(open.begin_ns);
-                let region = self.regions.number(region as u16);
+                let region = self.regions.number(RegionOf::Mpi(region as u16));
                 self.out.enter(at, region)?;
             }
         }
@@ -120,7 +127,7 @@ impl<'a> LocationWriter<'a> {
         self.counts.calls += 1;
         self.counts.clipped += u64::from(call.contents.clipped);
         let at = self.time(call.job_ns.start);
-        let region = self.regions.number(of.facts.region.0);
+        let region = self.regions.number(RegionOf::Mpi(of.facts.region.0));
         self.out.enter(at, region)?;
         self.begins(at, &of.facts, of.request)?;
         for part in &call.contents.parts {
@@ -141,13 +148,31 @@ impl<'a> LocationWriter<'a> {
         for part in &call.contents.parts {
             self.ends(at, &part.facts, part.request)?;
         }
-        match head {
-            Some(of) => {
-                let region = self.regions.number(of.facts.region.0);
-                self.out.leave(at, region)
-            }
-            None => Ok(()),
-        }
+        let region = match &call.contents.head {
+            Head::Call(of) => self.regions.number(RegionOf::Mpi(of.facts.region.0)),
+            Head::Region(pass) => self.region(pass.region),
+            _ => return Ok(()),
+        };
+        self.out.leave(at, region)
+    }
+
+    /// A region of the program is entered.
+    fn visit(&mut self, call: &SavedCall, region: RegionId) -> Result<(), Otf2Error> {
+        self.counts.visits += 1;
+        self.counts.clipped += u64::from(call.contents.clipped);
+        let at = self.time(call.job_ns.start);
+        let region = self.region(region);
+        self.out.enter(at, region)
+    }
+
+    fn region(&mut self, region: RegionId) -> u32 {
+        let (rank, number) = (self.location.rank, region.0);
+        let known = self.of.region(rank, number);
+        self.regions.number(RegionOf::Program {
+            name: self.of.region_name(rank, number),
+            line: known.map_or_else(String::new, |of| of.line.clone()),
+            is_function: known.is_some_and(|of| of.is_function),
+        })
     }
 
     /// What a call or a part of one does where it begins.

@@ -1,35 +1,53 @@
-//! MPI functions as OTF2 knows them: the role of a region, and the operation of a collective.
+//! Regions as OTF2 knows them: their numbers, the role of an MPI function, and the operation of a
+//! collective.
 
 use std::collections::HashMap;
 
-/// Numbers of the functions that were called, in the order in which they were met: readers expect
+/// A region of an archive.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum RegionOf {
+    /// A function of MPI, by its number in the observation.
+    Mpi(u16),
+    /// A region of the program: the same on all ranks that give it this name.
+    Program {
+        name: String,
+        /// As `solver.c:12`; empty where that is not known.
+        line: String,
+        /// It is a function, not a stretch that the program marks.
+        is_function: bool,
+    },
+}
+
+/// Numbers of the regions that were entered, in the order in which they were met: readers expect
 /// definitions to be numbered from 0 on, without gaps.
 #[derive(Debug, Default)]
 pub struct Regions {
-    numbers: HashMap<u16, u32>,
-    functions: Vec<u16>,
+    numbers: HashMap<RegionOf, u32>,
+    met: Vec<RegionOf>,
 }
 
 impl Regions {
-    /// The number of a function.
-    pub fn number(&mut self, function: u16) -> u32 {
-        let next = self.functions.len() as u32;
-        let number = *self.numbers.entry(function).or_insert(next);
-        if number == next {
-            self.functions.push(function);
+    /// The number of a region.
+    pub fn number(&mut self, of: RegionOf) -> u32 {
+        if let Some(number) = self.numbers.get(&of) {
+            return *number;
         }
+        let number = self.met.len() as u32;
+        self.met.push(of.clone());
+        self.numbers.insert(of, number);
         number
     }
 
-    /// The functions, in the order of their numbers.
-    pub fn functions(&self) -> &[u16] {
-        &self.functions
+    /// The regions, in the order of their numbers.
+    pub fn met(&self) -> &[RegionOf] {
+        &self.met
     }
 }
 
 /// `OTF2_RegionRole`.
-mod role {
+pub mod role {
     pub const FUNCTION: u8 = 1;
+    pub const CODE: u8 = 4;
     pub const BARRIER: u8 = 15;
     pub const ONE_TO_ALL: u8 = 23;
     pub const ALL_TO_ONE: u8 = 24;

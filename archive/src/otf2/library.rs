@@ -266,6 +266,10 @@ pub(super) fn c_string(text: impl AsRef<OsStr>) -> Result<CString, Otf2Error> {
 pub mod number {
     /// `OTF2_UNDEFINED_UINT32`.
     pub const UNDEFINED: u32 = u32::MAX;
+    /// `OTF2_PARADIGM_USER`.
+    pub const PARADIGM_USER: u8 = 1;
+    /// `OTF2_PARADIGM_COMPILER`.
+    pub const PARADIGM_COMPILER: u8 = 2;
     /// `OTF2_PARADIGM_MPI`.
     pub const PARADIGM_MPI: u8 = 4;
     /// `OTF2_PARADIGM_CLASS_PROCESS`.

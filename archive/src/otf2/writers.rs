@@ -74,6 +74,21 @@ events! {
         collective_request(request: u64);
 }
 
+/// What a region is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RegionDefinition {
+    /// The number of its name.
+    pub name: u32,
+    /// `OTF2_RegionRole`.
+    pub role: u8,
+    /// `OTF2_Paradigm`.
+    pub paradigm: u8,
+    /// The number of its source file's name; that of the empty text where it is not known.
+    pub file: u32,
+    /// The line at which it begins; 0 where that is not known.
+    pub line: u32,
+}
+
 /// What a rank did in a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collective {
@@ -230,27 +245,27 @@ impl<'a> DefinitionWriter<'a> {
         library.done("OTF2_GlobalDefWriter_WriteString", code)
     }
 
-    /// A function of MPI, with its role.
+    /// A region.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn region(&mut self, this: u32, name: u32, role: u8) -> Result<(), Otf2Error> {
+    pub fn region(&mut self, this: u32, of: RegionDefinition) -> Result<(), Otf2Error> {
         let library = self.library;
-        let (mpi, no_text) = (number::PARADIGM_MPI, 0);
+        let (no_text, no_flags, no_line) = (0, 0, 0);
         // SAFETY: the writer lives as long as the archive; the rest are numbers.
         let code = unsafe {
             (library.functions.region)(
                 self.handle,
                 this,
-                name,
-                name,
+                of.name,
+                of.name,
                 no_text,
-                role,
-                mpi,
-                0,
-                no_text,
-                0,
-                0,
+                of.role,
+                of.paradigm,
+                no_flags,
+                of.file,
+                of.line,
+                no_line,
             )
         };
         library.done("OTF2_GlobalDefWriter_WriteRegion", code)

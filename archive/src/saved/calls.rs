@@ -1,18 +1,20 @@
-//! The calls of one location, in order of their ends or of their begins.
+//! The calls of one location and its visits of regions, in order of their ends or of their begins.
 
 use super::bins::{BinAt, BinsReader, CHAINS_MAX};
 use super::checksums;
 use super::clock::Clock;
-use super::format::{EVENTS_FOLDER, Location};
+use super::format::{EVENTS_FOLDER, Location, OpenRegion};
 use super::reader::{SavedError, SavedObservation, What, sum_of};
-use invivo_otfx::{Begins, Begun, ChainError, Chains, Contents, Head, WINDOW_DEFAULT};
+use invivo_otfx::{Begins, Begun, ChainError, Chains, Contents, Head, Pass, WINDOW_DEFAULT};
+use invivo_proto::ids::RegionId;
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// A call of an observation.
+/// A call of an observation, or a visit of a region.
 #[derive(Clone, Debug)]
 pub struct SavedCall {
     /// What it was, with times in ticks.
@@ -27,7 +29,15 @@ impl SavedCall {
     pub fn is_rest(&self) -> bool {
         matches!(self.contents.head, Head::Rest { .. })
     }
+
+    /// It was not left: its end is [`OPEN_END`].
+    pub fn is_open(&self) -> bool {
+        self.contents.head.end() == OPEN_END
+    }
 }
+
+/// The end of what was not left, in ticks.
+pub const OPEN_END: u64 = u64::MAX;
 
 /// The calls of a location that lie in the observation's interval.
 #[derive(Debug)]
@@ -39,6 +49,10 @@ pub struct Calls {
     chains: Chains,
     clock: Clock,
     interval: Range<u64>,
+    /// There are visits of regions.
+    has_visits: bool,
+    /// Regions that were not left.
+    open: Vec<OpenRegion>,
 }
 
 /// What went wrong while chains are read: the file, or a bin of a chain.
@@ -103,6 +117,8 @@ impl SavedObservation {
             chains: Chains::new(bins.len()),
             clock: Clock::of(&of.clock).ok_or_else(|| malformed("its clock runs backwards"))?,
             interval: about.from_ns..about.to_ns,
+            has_visits: of.visits.is_some() || !of.open_regions.is_empty(),
+            open: of.open_regions.clone(),
             path,
             file,
             bins,
@@ -120,7 +136,10 @@ impl Calls {
             let Some(contents) = self.record()? else {
                 return Ok(None);
             };
-            if !matches!(contents.head, Head::Call(_) | Head::Rest { .. }) {
+            if !matches!(
+                contents.head,
+                Head::Call(_) | Head::Rest { .. } | Head::Region(_)
+            ) {
                 continue;
             }
             let call = self.call(contents);
@@ -172,50 +191,123 @@ impl Calls {
         })
     }
 
-    /// The same calls in order of their begins.
-    pub fn by_begin(self) -> ByBegin {
-        ByBegin {
-            calls: self,
-            begins: Begins::new(WINDOW_DEFAULT, &[]),
-            late: 0,
-        }
+    /// Begins anew.
+    fn rewind(&mut self) {
+        self.chains = Chains::new(self.bins.len());
+        self.bins.iter_mut().for_each(|(_, read)| *read = 0);
     }
-}
 
-/// Calls in order of their begins.
-#[derive(Debug)]
-pub struct ByBegin {
-    calls: Calls,
-    begins: Begins,
-    late: u64,
-}
-
-impl ByBegin {
-    /// The next call.
+    /// The same in order of their begins, with the regions that were not left.
     ///
     /// # Errors
     /// As of [`Calls::next_call`].
-    pub fn next_call(&mut self) -> Result<Option<SavedCall>, SavedError> {
-        let (calls, begins) = (&mut self.calls, &mut self.begins);
+    pub fn by_begin(mut self) -> Result<ByBegin, SavedError> {
+        let mut early: Vec<SavedCall> = (0..)
+            .zip(&self.open)
+            .map(|(depth, open)| self.visit(depth, open))
+            .collect();
+        if self.has_visits {
+            // What is long ends behind more than anybody holds back: it is looked for before.
+            let mut begins = begins();
+            while let Some((call, late)) = self.next_begun(&mut begins)? {
+                if late {
+                    early.push(call);
+                }
+            }
+            self.rewind();
+        }
+        early.sort_by_key(order);
+        Ok(ByBegin {
+            calls: self,
+            begins: begins(),
+            early: early.into(),
+            next: None,
+            late: 0,
+        })
+    }
+
+    /// A region that was not left.
+    fn visit(&self, depth: usize, open: &OpenRegion) -> SavedCall {
+        let pass = Pass {
+            region: RegionId(open.number),
+            end: OPEN_END,
+            duration: OPEN_END - open.begin_ticks,
+        };
+        SavedCall {
+            contents: Contents {
+                head: Head::Region(pass),
+                occupant: open.occupant,
+                depth: u8::try_from(depth).unwrap_or(u8::MAX),
+                ..Contents::default()
+            },
+            job_ns: open.begin_ns..u64::MAX,
+        }
+    }
+
+    /// What begins next, and whether it began before what was given before it.
+    fn next_begun(&mut self, begins: &mut Begins) -> Result<Option<(SavedCall, bool)>, SavedError> {
         let mut failed = None;
         // The reader's own error is of bins that it reads itself; here it reads none.
-        let begun = begins.next(|| match calls.next_call() {
+        let begun = begins.next(|| match self.next_call() {
             Ok(call) => Ok(call.map(|call| call.contents)),
             Err(error) => {
                 failed = Some(error);
                 Ok(None)
             }
         });
-        if let Some(error) = failed {
-            return Err(error);
-        }
-        match begun {
-            Ok(Some(Begun::Record { record, late })) => {
-                self.late += u64::from(late);
-                Ok(Some(self.calls.call(record)))
-            }
+        match (failed, begun) {
+            (Some(error), _) => Err(error),
+            (None, Ok(Some(Begun::Record { record, late }))) => Ok(Some((self.call(record), late))),
             _ => Ok(None),
         }
+    }
+}
+
+fn begins() -> Begins {
+    Begins::new(WINDOW_DEFAULT, &[])
+}
+
+/// What began together is given from the outside in.
+fn order(call: &SavedCall) -> (u64, u8) {
+    (call.contents.head.begin(), call.contents.depth)
+}
+
+/// Calls and visits of regions in order of their begins.
+#[derive(Debug)]
+pub struct ByBegin {
+    calls: Calls,
+    begins: Begins,
+    /// What would come too late, in order.
+    early: VecDeque<SavedCall>,
+    /// Of the others the next one.
+    next: Option<SavedCall>,
+    late: u64,
+}
+
+impl ByBegin {
+    /// The next one.
+    ///
+    /// # Errors
+    /// As of [`Calls::next_call`].
+    pub fn next_call(&mut self) -> Result<Option<SavedCall>, SavedError> {
+        while self.next.is_none()
+            && let Some((call, late)) = self.calls.next_begun(&mut self.begins)?
+        {
+            match late && self.calls.has_visits {
+                // It was given.
+                true => {}
+                false => {
+                    self.late += u64::from(late);
+                    self.next = Some(call);
+                }
+            }
+        }
+        let is_early = |early: &mut SavedCall| match &self.next {
+            Some(next) => order(early) <= order(next),
+            None => true,
+        };
+        let early = self.early.pop_front_if(is_early);
+        Ok(early.or_else(|| self.next.take()))
     }
 
     /// Calls so far that began before one that was given before them.

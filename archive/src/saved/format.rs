@@ -95,6 +95,16 @@ pub struct Location {
     /// The call that it was in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open: Option<OpenCall>,
+    /// The regions that it was in, the outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open_regions: Vec<OpenRegion>,
+    /// Regions of the program that the rank has met, with its first location: visits name them by
+    /// their numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub regions: Vec<Region>,
+    /// Where its visits of regions are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visits: Option<Visits>,
     /// Where its calls are.
     pub ledger: Ledger,
     /// Records that the buffer lost.
@@ -148,6 +158,49 @@ pub struct Communicator {
 
 /// Ranks of the job: the first, the distance of neighbours, and how many.
 pub type Run = (u32, i32, u32);
+
+/// A region of the program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Region {
+    /// The rank's own number for it.
+    pub number: u16,
+    /// As the program marks it, or the function's; of a function that its file does not name, the
+    /// file and the address in it.
+    pub name: String,
+    /// The source line at which a function begins; empty where that is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub line: String,
+    /// It is a function, not a stretch that the program marks.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_function: bool,
+}
+
+/// A region that was entered and not left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenRegion {
+    /// The rank's own number for it.
+    pub number: u16,
+    /// When it was entered, in ticks.
+    pub begin_ticks: u64,
+    /// The same in job time.
+    pub begin_ns: u64,
+    /// Which of the location's threads, one after the other, is in it.
+    pub occupant: u32,
+}
+
+/// Where visits of regions are: stored = kept + reduced + dropped + reset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Visits {
+    pub stored: u64,
+    /// In the buffer: those of the observation and, of a part of the time, others.
+    pub kept: u64,
+    /// Given up by the buffer.
+    pub reduced: u64,
+    /// There was no room while a save was under way.
+    pub dropped: u64,
+    /// Forgotten by a reset or a window.
+    pub reset: u64,
+}
 
 /// A call that was entered and not left.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use super::bins::FrameError;
 use super::checksums::{self, Sum};
 use super::format::{
     ABOUT_FILE, About, COMMUNICATORS_FILE, CommId, Communicator, LOCATIONS_FILE, Location,
-    Membership, VERSION,
+    Membership, Region, VERSION,
 };
 use super::groups::{Group, WORLD};
 use invivo_otfx::BinError;
@@ -94,6 +94,8 @@ pub struct SavedObservation {
     groups: HashMap<CommId, Group>,
     /// What ranks call their communicators, in the order of the numbers.
     memberships: HashMap<u32, Vec<Membership>>,
+    /// What ranks call their regions, in the order of the numbers.
+    regions: HashMap<u32, Vec<Region>>,
 }
 
 impl SavedObservation {
@@ -120,6 +122,7 @@ impl SavedObservation {
         }
         let mut lines = Lines::open(dir, LOCATIONS_FILE, &sums)?;
         let (mut locations, mut memberships) = (Vec::new(), HashMap::new());
+        let mut regions = HashMap::new();
         while let Some(mut location) = lines.next::<Location>()? {
             if location.rank >= about.job.ranks {
                 return Err(lines.malformed(format!("the job has no rank {}", location.rank)));
@@ -127,6 +130,11 @@ impl SavedObservation {
             let of_rank = std::mem::take(&mut location.communicators);
             if !of_rank.is_empty() {
                 memberships.insert(location.rank, of_rank);
+            }
+            let mut of_rank = std::mem::take(&mut location.regions);
+            if !of_rank.is_empty() {
+                of_rank.sort_unstable_by_key(|of| of.number);
+                regions.insert(location.rank, of_rank);
             }
             locations.push(location);
         }
@@ -148,6 +156,7 @@ impl SavedObservation {
             told,
             groups,
             memberships,
+            regions,
         })
     }
 
@@ -194,6 +203,24 @@ impl SavedObservation {
     /// The rank of the job that a peer is.
     pub fn peer(&self, of: &Membership, peer: i32) -> Option<u32> {
         self.group(of.peers)?.rank(u32::try_from(peer).ok()?)
+    }
+
+    /// A rank's region by its number.
+    pub fn region(&self, rank: u32, number: u16) -> Option<&Region> {
+        let of_rank = self.regions(rank);
+        let at = of_rank.binary_search_by_key(&number, |of| of.number).ok()?;
+        of_rank.get(at)
+    }
+
+    /// The name of a rank's region by its number.
+    pub fn region_name(&self, rank: u32, number: u16) -> String {
+        let known = self.region(rank, number);
+        known.map_or_else(|| format!("region {number}"), |of| of.name.clone())
+    }
+
+    /// The regions that a rank has met, in the order of their numbers.
+    pub fn regions(&self, rank: u32) -> &[Region] {
+        self.regions.get(&rank).map_or(&[], Vec::as_slice)
     }
 
     /// The name of a function by its number.

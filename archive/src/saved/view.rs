@@ -4,7 +4,9 @@ use super::calls::SavedCall;
 use super::format::Location;
 use super::reader::{SavedError, SavedObservation};
 use crate::flows::{Endpoints, Member};
-use crate::observation::{Call, CallKind, Facts, Gaps, Names, Observation, Open, Part, Track};
+use crate::observation::{
+    Call, CallKind, Facts, Gaps, Names, Observation, Open, Part, Track, Visit,
+};
 use invivo_otfx::Head;
 use invivo_proto::record::{Facts as RecordFacts, RecordKind};
 
@@ -43,6 +45,17 @@ impl SavedObservation {
         let place = (location.rank, location.thread);
         let mut calls = self.calls(location)?;
         while let Some(saved) = calls.next_call()? {
+            if let Head::Region(pass) = &saved.contents.head {
+                let name = self.region_name(location.rank, pass.region.0);
+                track.visits.push(Visit {
+                    region: names.one(&name),
+                    begin_ns: saved.job_ns.start,
+                    end_ns: saved.job_ns.end,
+                    depth: saved.contents.depth.into(),
+                    is_clipped: saved.contents.clipped,
+                });
+                continue;
+            }
             let call = self.call_of(location.rank, &saved, names);
             let member = |number| {
                 let of = self.membership(location.rank, number)?;
@@ -63,6 +76,13 @@ impl SavedObservation {
             begin_ns: open.begin_ns,
             occupant: open.occupant,
         });
+        let regions = location.open_regions.iter();
+        let regions = regions.map(|open| Open {
+            function: Some(names.one(&self.region_name(location.rank, open.number))),
+            begin_ns: open.begin_ns,
+            occupant: open.occupant,
+        });
+        track.open_regions = regions.collect();
         track.gaps = Gaps {
             gone_until_ns: location.gone_until_ns,
             left_out: 0,
@@ -95,6 +115,7 @@ impl SavedObservation {
             request: call.map_or(0, |call| call.request),
             is_clipped: contents.clipped,
             occupant: contents.occupant,
+            depth: contents.depth.into(),
             parts,
         }
     }

@@ -86,6 +86,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
             let exported = Exported {
                 locations,
                 calls: observation.calls(),
+                visits: observation.visits(),
                 ..Exported::default()
             };
             let next = "drop it onto https://ui.perfetto.dev".to_owned();
@@ -93,22 +94,24 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         }
         Form::Csv => {
             refuse_existing(&args.out)?;
-            let mut calls = Ok(0);
+            let mut written = Ok(csv::Written::default());
             whole_file::write_with(&args.out, |mut out| {
-                calls = csv::write(&of, &mut out);
+                written = csv::write(&of, &mut out);
                 // The file does not appear where the observation is damaged.
-                match &calls {
+                match &written {
                     Ok(_) => Ok(()),
                     Err(error) => Err(std::io::Error::other(error.to_string())),
                 }
             })
             .with_context(cannot)?;
+            let written = written.with_context(cannot)?;
             let exported = Exported {
                 locations,
-                calls: calls.with_context(cannot)?,
+                calls: written.calls,
+                visits: written.visits,
                 ..Exported::default()
             };
-            (exported, "a line for each call".to_owned())
+            (exported, "a line for each of them".to_owned())
         }
     };
     drop(meter);
@@ -133,8 +136,12 @@ fn refuse_existing(out: &Path) -> anyhow::Result<()> {
 }
 
 fn text(out: &Path, exported: &Exported, next: &str) -> String {
+    let visits = match exported.visits {
+        0 => String::new(),
+        visits => format!(" and {} of regions", units::counted(visits, "visit")),
+    };
     let mut text = format!(
-        "{} of {}: {}; {next}\n",
+        "{}{visits} of {}: {}; {next}\n",
         units::counted(exported.calls, "call"),
         units::counted(exported.locations, "location"),
         out.display(),

@@ -51,6 +51,13 @@ pub fn text(buffers: &BuffersReply) -> String {
         buffers.bytes_per_call,
         counted(buffers.reductions, "reduction"),
     ));
+    if let Some(of) = buffers.regions {
+        text.push_str(&format!(
+            "{} of regions kept of {} stored\n",
+            counted(of.kept, "visit"),
+            count(of.stored),
+        ));
+    }
     if buffers.without > 0 {
         text.push_str(&format!(
             "{} without a buffer: analysed and not kept (--budget asks for more)\n",

@@ -81,6 +81,9 @@ fn line(record: &CallRecord) -> String {
         time(record.end_ns),
         duration(record.duration_ns)
     );
+    if record.facts.as_ref().is_some_and(|of| of.kind == "region") {
+        text.push_str("region ");
+    }
     match record.function.as_str() {
         "" => text.push_str("(the rest of a call)"),
         name => text.push_str(&terminal::line(name)),

@@ -1,5 +1,6 @@
-//! What the timeline's screen draws: the calls of every rank in an interval, as columns of numbers,
-//! so that a hundred thousand of them are some megabytes; and which call received what which sent.
+//! What the timeline's screen draws: the calls and visits of regions of every rank in an interval, as
+//! columns of numbers, so that a hundred thousand of them are some megabytes; and which call received
+//! what which sent.
 
 use super::json::text;
 use crate::client::Client;
@@ -76,6 +77,19 @@ struct Location<'a> {
     bytes_in: Vec<u64>,
     /// Requests that it completed, and messages beyond the first.
     parts: Vec<u32>,
+    visits: Visits,
+}
+
+/// Visits of regions of the program, in order of their begins, the outer ones first; those that
+/// have not ended are here as well. All columns have an entry for each.
+#[derive(Debug, Default, Serialize)]
+struct Visits {
+    /// Places in `functions`.
+    region: Vec<i32>,
+    begin_ns: Vec<i64>,
+    end_ns: Vec<i64>,
+    /// Regions around it.
+    depth: Vec<u32>,
 }
 
 /// The answer as JSON.
@@ -269,7 +283,28 @@ impl Gathered {
             bytes_out: column(calls, |call| sum(call, |facts| facts.bytes_out)),
             bytes_in: column(calls, |call| sum(call, |facts| facts.bytes_in)),
             parts: column(calls, |call| call.parts.len() as u32),
+            visits: self.visits(track, names),
         }
+    }
+
+    fn visits<'a>(&self, track: &'a Track, names: &mut Places<'a>) -> Visits {
+        let open = (0..).zip(&track.open_regions);
+        let open = open.map(|(depth, open)| {
+            let end_ns = self.pages.observation.to_ns.max(open.begin_ns);
+            (open.begin_ns, depth, end_ns, open.function.as_deref())
+        });
+        let ended = track.visits.iter();
+        let ended = ended.map(|one| (one.begin_ns, one.depth, one.end_ns, Some(&*one.region)));
+        let mut all: Vec<_> = open.chain(ended).collect();
+        all.sort_by_key(|(begin_ns, depth, ..)| (*begin_ns, *depth));
+        let mut visits = Visits::default();
+        for (begin_ns, depth, end_ns, region) in all {
+            visits.region.push(names.place(region));
+            visits.begin_ns.push(self.since(begin_ns));
+            visits.end_ns.push(self.since(end_ns));
+            visits.depth.push(depth);
+        }
+        visits
     }
 
     fn messages(&self, of: &Observation) -> Vec<[u32; 4]> {
@@ -372,6 +407,44 @@ mod tests {
             (&answer["from_ns"], &answer["to_ns"]),
             (&json!(0), &json!(1_000))
         );
+    }
+
+    #[test]
+    fn regions_are_columns_of_their_own_the_outer_ones_first() {
+        let part = Part {
+            last_ns: 1_000,
+            ..Part::default()
+        };
+        let visit = |name: &str, begin_ns, end_ns, depth| v1::CallRecord {
+            facts: Some(v1::CallFacts {
+                kind: "region".into(),
+                ..v1::CallFacts::default()
+            }),
+            depth,
+            ..record(name, begin_ns, end_ns)
+        };
+        let rows = vec![
+            visit("step", 1_100, 1_300, 2),
+            record("MPI_Send", 1_300, 1_400),
+            visit("solve", 1_100, 1_500, 1),
+        ];
+        let mut page = page(0, rows, true);
+        page.pieces[0].open_regions = vec![v1::OpenCall {
+            function: "main".into(),
+            begin_ns: 900,
+            ..v1::OpenCall::default()
+        }];
+        let answer = seen(part, vec![page]);
+        let one = &answer["locations"][0];
+        assert_eq!(one["begin_ns"], json!([300]), "calls alone");
+        let names = answer["functions"].as_array().expect("names");
+        let visits = &one["visits"];
+        let regions = visits["region"].as_array().expect("a list").iter();
+        let regions = regions.map(|at| &names[at.as_u64().expect("a place") as usize]);
+        assert_eq!(regions.collect::<Vec<_>>(), ["main", "solve", "step"]);
+        assert_eq!(visits["begin_ns"], json!([-100, 100, 100]));
+        assert_eq!(visits["end_ns"], json!([1_000, 500, 300]));
+        assert_eq!(visits["depth"], json!([0, 1, 2]));
     }
 
     #[test]

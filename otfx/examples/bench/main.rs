@@ -3,6 +3,7 @@
 //! recorded by xtask/bench/stream.c.
 
 mod history;
+mod nesting;
 mod otf2;
 mod pieces;
 mod recorded;
@@ -10,8 +11,9 @@ mod stalls;
 mod streams;
 
 use anyhow::{Context, Result, ensure};
-use invivo_otfx::{Buffer, Contents, Geometry, Head, Nesting, Sample, Strategy};
+use invivo_otfx::{Buffer, Contents, Geometry, Head, Sample, Strategy};
 use invivo_proto::record::{Call, Part};
+use nesting::Nesting;
 use otf2::Otf2;
 use pieces::Stopwatch;
 use std::hint::black_box;

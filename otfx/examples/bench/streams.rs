@@ -1,7 +1,8 @@
 //! What is stored: streams made up, and one that was recorded.
 
+use crate::nesting::Nesting;
 use crate::recorded::{self, Line};
-use invivo_otfx::{Attributes, Nesting, Pass};
+use invivo_otfx::{Attributes, Pass};
 use invivo_proto::ids::{CommLocal, RegionId};
 use invivo_proto::record::{Call, Facts, Part, RecordKind};
 use rand::rngs::SmallRng;

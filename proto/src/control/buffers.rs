@@ -1,6 +1,7 @@
 //! Answers about buffers: their sizes and losses, and pages of the records that they keep.
 
 pub use super::record_class::RecordClass;
+use super::regions::RegionName;
 use super::strategy::Strategy;
 use crate::ids::{CommLocal, LocationId, RegionId};
 use alloc::collections::BTreeMap;
@@ -33,12 +34,14 @@ pub struct Buffers {
     pub bins: u64,
     /// Of these, bins that hold records.
     pub bins_used: u64,
-    /// Records that were given to the buffers.
+    /// Calls that were given to the buffers.
     pub stored: u64,
-    /// Records that are there.
+    /// Calls that are there.
     pub kept: u64,
     /// Parts of kept calls for which there was no room.
     pub parts_reduced: u64,
+    /// Where visits of regions are; what stands above is of calls alone.
+    pub regions: BufferCounters,
     /// How often a level has given something up, its oldest bin or all of it.
     pub reductions: u64,
     /// Buffers in which events have reached their cap.
@@ -245,8 +248,10 @@ pub struct Records {
     pub location: Option<LocationId>,
     /// It has no buffer: so many of its calls were analysed and not kept.
     pub not_kept: Option<u64>,
-    /// The calls of the page.
+    /// The calls of the page, and the visits of regions.
     pub rows: Vec<Row>,
+    /// What the regions are.
+    pub regions: BTreeMap<RegionId, RegionName>,
     /// The samples of the page, in order of their time.
     pub samples: Vec<SampleRow>,
     /// Where the next page begins; nothing behind the last.
@@ -273,9 +278,11 @@ pub struct Cursor {
     pub given: u32,
 }
 
-/// One call.
+/// One call, or one visit of a region of the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Row {
+    /// It is a visit of a region: of the facts, the region alone means something.
+    pub is_region: bool,
     /// The call itself was given up, and these parts of it, in the next bin, were not: nothing else
     /// is known of it but its end.
     pub is_rest: bool,

@@ -2,8 +2,8 @@
 
 use bincode::{Decode, Encode};
 
-/// The classes of events that a buffer distinguishes. Today only calls are recorded; the other
-/// classes have their numbers already.
+/// The classes of events that a buffer distinguishes. Ranks record calls and regions; samples and
+/// metrics have their numbers already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub enum RecordClass {
     /// MPI calls.

@@ -22,6 +22,18 @@ pub enum Region {
     Function(Place),
 }
 
+/// What a rank's region of the program is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct RegionName {
+    /// As the program marks it, or the function's; of a function that its file does not name, the
+    /// file and the address in it.
+    pub name: String,
+    /// The source line at which a function begins; empty where that is not known.
+    pub line: String,
+    /// It is a function, not a stretch that the program marks.
+    pub is_function: bool,
+}
+
 /// What was seen of a region: sums over the threads and ranks that were in it. Times are in ns,
 /// without pauses and without what was not recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]

@@ -7,6 +7,9 @@
 //! rule      duration:1ms                    short calls first; those of at least 1 ms stay longest
 //!           iterations:4@MPI_Barrier        every second iteration first, four times over;
 //!                                           one in 16 stays longest
+//!           depth:2                         the deepest regions first, with the calls in them;
+//!                                           what is at most 2 deep stays longest
+//!           class:region                    all visits of regions, or all calls (class:call)
 //! time      the oldest first: what holds for everything that no rule claims;
 //!           alone it is the flight recorder
 //! ```
@@ -15,8 +18,7 @@
 //! a text refuses what has no effect, and only [`Strategy::parse`] reads them.
 //!
 //! ```text
-//! depth:2         the deepest regions first; what is at most 2 deep stays longest
-//! class:metric    all of a class: call, region, sample or metric
+//! class:metric    all metrics, or samples
 //! samples         every second sample first, then every second of what is left
 //! cap=50%         at half of the buffer all that is no sample is dropped, for good
 //! ```

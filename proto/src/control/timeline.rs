@@ -5,6 +5,7 @@
 //! there are.
 
 use super::buffers::{BufferCounters, Cursor, Label, Loss, LossReason, RecordClass, Row};
+use super::regions::RegionName;
 use super::results::{Ledger, RankState};
 use crate::ids::{CommId, CommLocal, LocationId, Rank, RegionId};
 use alloc::collections::BTreeMap;
@@ -64,8 +65,8 @@ pub struct Timeline {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Piece {
     pub location: LocationId,
-    /// Its calls that began before the end that was asked for, and ended behind the begin; in order
-    /// of their ends.
+    /// Its calls and regions that began before the end that was asked for, and ended behind the
+    /// begin; in order of their ends.
     pub rows: Vec<Row>,
     /// All of its calls have been given. What follows is set here, and is nothing before.
     pub is_complete: bool,
@@ -73,14 +74,21 @@ pub struct Piece {
     pub comms: BTreeMap<CommLocal, Member>,
     /// Peers of these calls, as ranks of the application, as far as they are known.
     pub peers: BTreeMap<(CommLocal, i32), Rank>,
+    /// Regions of the program that are among the rows; with a save, all that the rank has met, with
+    /// its first location.
+    pub regions: BTreeMap<RegionId, RegionName>,
     /// The call that it is in and that began before the end that was asked for.
     pub open: Option<OpenCall>,
+    /// Regions that it is in and that began before the end that was asked for, the outermost first.
+    pub open_regions: Vec<OpenCall>,
     /// What its rank is doing.
     pub state: RankState,
     /// Where its calls are, from the wrappers' entries on.
     pub ledger: Ledger,
     /// Where the buffer's calls are.
     pub counters: BufferCounters,
+    /// Where the buffer's regions are.
+    pub regions_counted: BufferCounters,
     /// What the buffer lost, by level, class and reason.
     pub losses: BTreeMap<(Label, RecordClass, LossReason), Loss>,
     /// Of what ended later than this nothing is missing, in job time; nothing where the buffer
@@ -109,10 +117,10 @@ pub struct Member {
     pub rank: u32,
 }
 
-/// A call that was entered and not left.
+/// A call, or a region of the program, that was entered and not left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct OpenCall {
-    /// The function; number 0 where recording was off, so that nobody noted which.
+    /// The function, or the region; number 0 where recording was off, so that nobody noted which.
     pub region: RegionId,
     /// When it was entered, in job time.
     pub begin_ns: u64,

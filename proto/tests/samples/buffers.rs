@@ -1,6 +1,7 @@
 //! Examples of strategies, and of what buffers tell.
 
 use invivo_proto::control::buffers::*;
+use invivo_proto::control::regions::RegionName;
 use invivo_proto::control::results::{Group, Ledger, RankState};
 use invivo_proto::control::saved::{
     SaveAsk, SaveQuery, Saved, SavedBin, SavedLocation, SavedPage, SavedPiece,
@@ -85,6 +86,7 @@ pub fn buffers() -> Buffers {
         stored: 200,
         kept: 80,
         parts_reduced: 2,
+        regions: counters(),
         reductions: 38,
         capped: Some(Capped {
             buffers: 1,
@@ -134,12 +136,19 @@ pub fn timeline() -> Timeline {
         is_complete: true,
         comms: [(CommLocal(0), member)].into(),
         peers: [((CommLocal(0), 1), Rank(1))].into(),
+        regions: regions(),
         open: Some(OpenCall {
             region: RegionId(2),
             begin_ns: 5_600_000_000,
             begin_ticks: 3200,
             occupant: 301,
         }),
+        open_regions: vec![OpenCall {
+            region: RegionId(4096),
+            begin_ns: 5_000_000_000,
+            begin_ticks: 2100,
+            occupant: 301,
+        }],
         state: RankState::InMpi,
         ledger: Ledger {
             entered: 200,
@@ -148,6 +157,7 @@ pub fn timeline() -> Timeline {
             ..Ledger::default()
         },
         counters: counters(),
+        regions_counted: counters(),
         losses: losses(),
         gone_until_ns: Some(4_000_000_000),
         not_kept: Some(3),
@@ -221,6 +231,15 @@ pub fn position() -> TimelinePosition {
     }
 }
 
+fn regions() -> BTreeMap<RegionId, RegionName> {
+    let of = RegionName {
+        name: "solve".into(),
+        line: "solver.c:212".into(),
+        is_function: true,
+    };
+    [(RegionId(4096), of)].into()
+}
+
 pub fn records() -> Records {
     let facts = RowFacts {
         kind: 9,
@@ -234,7 +253,9 @@ pub fn records() -> Records {
     Records {
         location: Some(location()),
         not_kept: None,
+        regions: regions(),
         rows: vec![Row {
+            is_region: true,
             is_rest: false,
             facts: RowFacts {
                 kind: 0,

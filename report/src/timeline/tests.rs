@@ -20,6 +20,7 @@ fn call(begin_ns: u64, end_ns: u64) -> Call {
         request: 0,
         is_clipped: false,
         occupant: 0,
+        depth: 0,
         parts: Vec::new(),
     }
 }

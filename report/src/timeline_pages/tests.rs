@@ -79,6 +79,7 @@ fn a_location_spans_pages_and_messages_match() {
         function: "MPI_Barrier".into(),
         begin_ns: 300,
         begin_ticks: 300,
+        region: 0,
         occupant: 0,
     });
     gathered.add(&page(vec![

@@ -4,6 +4,7 @@
 use invivo_e2e::checks;
 use invivo_e2e::clients::number;
 use invivo_e2e::job::{Job, Running};
+use invivo_e2e::logs::regions::{Row, written_by};
 use invivo_e2e::mpi::Family;
 use invivo_e2e::programs::{
     marking, plain_name, region_exceptions, region_trouble, regions, regions_in_python,
@@ -22,26 +23,16 @@ const READING_NS: u64 = 4_000;
 /// The same in Python, where a mark is a call of a foreign function.
 const PYTHON_READING_NS: u64 = 30_000;
 
-/// Of a region: visits, and times in ns (all, own, in MPI, own in MPI).
-type Row = [u64; 5];
-
 /// What the ranks have written down, summed, and what is the most that one has.
 fn written(logs: &Path, ranks: u32) -> BTreeMap<String, (Row, u64)> {
     let mut all: BTreeMap<String, (Row, u64)> = BTreeMap::new();
     for rank in 0..ranks {
-        let file = logs.join(format!("{rank}.regions"));
-        let text = std::fs::read_to_string(file).expect("a rank's own regions");
-        for line in text.lines() {
-            let mut words = line.split(' ');
-            let name = words.next().expect("a name").to_owned();
+        for (name, row) in written_by(logs, rank) {
             let (sum, most) = all.entry(name).or_default();
-            for (nth, word) in words.enumerate() {
-                let number: u64 = word.parse().expect("a number");
-                sum[nth] += number;
-                if nth == 1 {
-                    *most = number.max(*most);
-                }
+            for (sum, number) in sum.iter_mut().zip(row) {
+                *sum += number;
             }
+            *most = row[1].max(*most);
         }
     }
     all

@@ -8,6 +8,7 @@ use invivo_e2e::job::{Job, Running};
 use invivo_e2e::mpi::Family;
 use invivo_e2e::programs::program;
 use invivo_e2e::remarks::not_tested;
+use invivo_e2e::results::otf2_print::{behind, leading, printed, reference};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -60,43 +61,6 @@ fn told(running: &Running, rank: u32) -> Vec<String> {
     let path = running.logs().join(format!("{rank}.told"));
     let text = std::fs::read_to_string(path).expect("the program's own log");
     text.lines().map(str::to_owned).collect()
-}
-
-/// The archive of an observation, printed by `otf2-print` with these options.
-fn printed(archive: &Path, option: &str) -> Vec<String> {
-    let output = Command::new("otf2-print")
-        .args(["-Werror", option])
-        .arg(archive.join("traces.otf2"))
-        .output()
-        .expect("otf2-print");
-    succeeds(&output);
-    assert!(output.stderr.is_empty(), "{}", text(&output));
-    let text = String::from_utf8(output.stdout).expect("text");
-    text.lines().map(str::to_owned).collect()
-}
-
-/// What stands behind a word in a line, up to a comma or the end: `Tag: 7` and `"MPI_COMM_WORLD"
-/// <1>`.
-fn behind<'a>(line: &'a str, word: &str) -> &'a str {
-    let at = line
-        .find(word)
-        .unwrap_or_else(|| panic!("no {word} in {line}"));
-    let rest = line[at + word.len()..].trim_start_matches(':').trim();
-    rest.split(',').next().unwrap_or_default().trim()
-}
-
-/// The number of `"name" <number>`.
-fn reference(text: &str) -> u32 {
-    let number = text
-        .rsplit_once('<')
-        .and_then(|(_, rest)| rest.strip_suffix('>'));
-    number
-        .and_then(|number| number.parse().ok())
-        .unwrap_or_else(|| panic!("no number in {text}"))
-}
-
-fn leading(text: &str) -> &str {
-    text.split_whitespace().next().unwrap_or_default()
 }
 
 /// Members of each communicator, as "0,1,2,3", by its number in the archive.

@@ -5,7 +5,7 @@ use invivo_e2e::clients::browser::{self, has_browser};
 use invivo_e2e::clients::{Pass, Web, number};
 use invivo_e2e::job::{Job, Running};
 use invivo_e2e::mpi::Family;
-use invivo_e2e::programs::{endless_melt, program, shares};
+use invivo_e2e::programs::{endless_melt, program, regions, shares};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::process::Command;
@@ -258,6 +258,23 @@ fn a_page_is_used_from_one_end_to_the_other() {
     let again = Web::start(&running.client(), &[]);
     browse(&running, &again, "comfort", &known);
     end(running);
+}
+
+#[test]
+fn regions_stand_on_the_timeline() {
+    if !has_browser() {
+        return;
+    }
+    let (_, command) = regions(Family::Ompi, 200).swap_remove(0);
+    let mut running = Job::observed(Family::Ompi, 2, &command)
+        .limit(LIMIT)
+        .start();
+    running.wait_for_answers();
+    running.wait_for_notes("done");
+    let web = Web::start(&running.client(), &[]);
+    browse(&running, &web, "visits", &json!({}));
+    running.tell("stop");
+    assert_eq!(running.end().code(), 0);
 }
 
 /// Samples of known parts, switched on by the page; and none of what was saved.

@@ -13,6 +13,7 @@ use invivo_analysis::matrix::MatrixLeaf;
 use invivo_analysis::pauses::Pauses;
 use invivo_analysis::sites::Sites;
 use invivo_mpi_link::clock::NodeClock;
+use invivo_otfx::Attributes;
 use invivo_proto::control::grid::{Axes, CallMetric};
 use invivo_proto::control::peer::Clipping;
 use invivo_proto::ids::Rank;
@@ -219,7 +220,7 @@ impl Keep for Counted {
 impl Keep for Vec<Store> {
     #[inline]
     fn call(&mut self, location: usize, call: &Call, parts: &[Part]) {
-        self[location].call(call, parts, false);
+        self[location].call(call, parts, Attributes::default());
     }
 
     fn check(&mut self, expected: &Expected) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use super::{Analyses, OneSink};
 use crate::cuts::Cuts;
-use invivo_analysis::regions::{Found, Met, Spent};
+use invivo_analysis::regions::{Found, Met, Spent, Visit};
 use invivo_proto::control::analyses::Analysis;
 use invivo_proto::ids::{LocationId, Rank, RegionId};
 use invivo_proto::record::OpenRegion;
@@ -22,6 +22,11 @@ impl Analyses {
     /// How many these are.
     pub fn regions_met_count(&self, rank: Rank) -> usize {
         self.regions.met_count(rank)
+    }
+
+    /// The regions of a thread that are open, and when each was entered (ticks).
+    pub fn regions_open(&self, of: LocationId) -> impl Iterator<Item = (RegionId, u64)> {
+        self.regions.open(of)
     }
 }
 
@@ -81,11 +86,21 @@ impl OneSink<'_> {
         self.analyses.regions.enter(location, region, time, counts);
     }
 
-    /// The thread leaves the region that it entered last.
-    pub fn leave(&mut self, cuts: &Cuts, time: u64) {
+    /// The thread leaves the region that it entered last; the visit that has ended.
+    pub fn leave(&mut self, cuts: &Cuts, time: u64) -> Option<Visit> {
         self.spend(cuts, time, false);
         let location = self.location();
-        self.analyses.regions.leave(location, time);
+        self.analyses.regions.leave(location, time)
+    }
+
+    /// How many regions of the thread are open.
+    #[inline]
+    pub fn depth(&mut self) -> u8 {
+        let location = self.location();
+        match self.has_regions() {
+            true => self.analyses.regions.depth(location),
+            false => 0,
+        }
     }
 
     /// The thread says which regions are open.

@@ -42,6 +42,16 @@ impl Naive {
         naive
     }
 
+    /// The recorded ticks right before the end.
+    fn last_part(&self, begin: u64, end: u64) -> Option<(u64, u64)> {
+        let is_off = |tick: &u64| !self.recorded[*tick as usize];
+        let first = (begin..end)
+            .rev()
+            .find(is_off)
+            .map_or(begin, |tick| tick + 1);
+        (first < end).then_some((first, end))
+    }
+
     /// A call touches the ticks from its begin to before its end.
     fn judge(&self, begin: u64, end: u64) -> Verdict {
         let recorded = |tick: &u64| self.recorded[*tick as usize];
@@ -98,9 +108,10 @@ proptest! {
                 seen = seen.max(*pass + 1);
             }
             seen = seen.max(end);
-            let expected = Naive::of(&changes, seen, 200).judge(begin, end);
+            let naive = Naive::of(&changes, seen, 200);
             let judged = cuts.judge(begin, end);
-            prop_assert_eq!(judged, expected, "{} to {} of {:?}", begin, end, changes);
+            prop_assert_eq!(judged, naive.judge(begin, end), "{} to {} of {:?}", begin, end, changes);
+            prop_assert_eq!(cuts.last_part(begin, end), naive.last_part(begin, end));
         }
         let resets = |planned: &&Planned| planned.change == Change::Reset && planned.ticks < seen;
         prop_assert_eq!(cuts.resets(), changes.iter().filter(resets).count() as u64);

@@ -1,4 +1,5 @@
-//! Answers queries about call sites and regions: supervisors look up the names of new addresses.
+//! Answers queries about call sites and regions, and those in which regions stand: supervisors look
+//! up the names of new addresses.
 //!
 //! What is at an address is asked for when somebody wants to see it, and once: tables of large
 //! programs take a supervisor some time. So a job that nobody asks pays nothing for names.
@@ -10,6 +11,7 @@
 //! A name that comes too late is in the next answer.
 
 use super::local_ranks::LocalRanks;
+use super::region_names::Unnamed;
 use super::stack_names::StackNames;
 use crate::time_point::Now;
 use invivo_analysis::{regions, sites};
@@ -34,6 +36,7 @@ type Address = (usize, u64);
 pub enum Found {
     Sites(sites::Found),
     Regions(regions::Found),
+    Unnamed(Unnamed),
 }
 
 impl Found {
@@ -42,6 +45,7 @@ impl Found {
         match self {
             Found::Sites(found) => all(&found.code, |site| &site.place),
             Found::Regions(found) => all(&found.code, place),
+            Found::Unnamed(unnamed) => unnamed.code(),
         }
     }
 
@@ -61,6 +65,7 @@ impl Found {
                 table.unnamed += name(rows, at);
                 Partial::Regions(Box::new(table))
             }
+            Found::Unnamed(unnamed) => unnamed.named(at),
         }
     }
 }

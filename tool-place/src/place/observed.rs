@@ -8,19 +8,19 @@ use super::local_rank::Life;
 use super::local_ranks::LocalRanks;
 use super::queries::Queries;
 use crate::memory::MemoryError;
-use crate::rank::observed::ObservedLocation;
+use crate::rank::observed::{Kept, ObservedLocation};
 use crate::store::Keeping;
 use crate::time_point::Now;
 use invivo_analysis::switches::Switches;
 use invivo_mpi_link::clock::{NodeClock, Reading};
+use invivo_otfx::Attributes;
 use invivo_proto::control::analyses::{Analysis, AnalysisSet};
 use invivo_proto::control::results::{Coverage, Group, RankState};
 use invivo_proto::control::strategy::Strategy;
 use invivo_proto::control::tree::{Partial, Query, Up};
 use invivo_proto::definition::{Definition, DefinitionError};
-use invivo_proto::ids::{CommId, LocationId, Rank, WaveId};
+use invivo_proto::ids::{CommId, LocationId, Rank, RegionId, WaveId};
 use invivo_proto::packet::DropReason;
-use invivo_proto::record::{Call, Part};
 use invivo_tbon::job_time::JobClock;
 use invivo_tbon::layout::{FanIn, FanInError, Layout, LayoutError, Policy};
 
@@ -58,6 +58,17 @@ pub enum ObservedError {
     NoRank(Rank),
 }
 
+/// What a thread did with the regions of the program, in ns of job time.
+#[derive(Clone, Copy, Debug)]
+pub enum RegionStep {
+    /// It entered one.
+    Enter(u64, RegionId),
+    /// It was in MPI, from then to then.
+    Call(u64, u64),
+    /// It left the one that it had entered last.
+    Leave(u64),
+}
+
 /// The ranks of an observation.
 pub struct Observed {
     local: LocalRanks,
@@ -72,8 +83,8 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// Of a job, without any location yet. All analyses are on but those of call sites and
-    /// regions: buffers keep none.
+    /// Of a job, without any location yet. All analyses are on but that of call sites: buffers keep
+    /// none.
     ///
     /// # Errors
     /// When there is no such job.
@@ -96,9 +107,7 @@ impl Observed {
         );
         let keeping = Keeping::new(job.strategy, &node);
         let mut local = LocalRanks::new(layout, layout.place(0), None, node);
-        let of_jobs = [Analysis::Sites, Analysis::Regions].map(AnalysisSet::of);
-        let on = |all: AnalysisSet, off| all.switched(off, false);
-        let on = of_jobs.into_iter().fold(AnalysisSet::ALL, on);
+        let on = AnalysisSet::ALL.switched(AnalysisSet::of(Analysis::Sites), false);
         local.feed.analyses.switches = Switches::new(on);
         local.seen_since(job.from_ns);
         local.feed.analyses.time_since(job.from_ns);
@@ -186,15 +195,13 @@ impl Observed {
         analyses.resolve();
     }
 
-    /// A call, in order of the ends of all; only more of what it completed, up to its end, where
-    /// the call itself was given up. Times are job time.
-    pub fn call(
+    /// What was kept, in order of the ends of all. Times are job time.
+    pub fn record(
         &mut self,
         of: LocationId,
         occupant: u32,
-        call: Result<&Call, u64>,
-        parts: &[Part],
-        is_clipped: bool,
+        kept: Kept<'_>,
+        attributes: Attributes,
     ) {
         let Some(index) = self.local.index(of.rank) else {
             return;
@@ -202,7 +209,24 @@ impl Observed {
         let records = &mut self.local.ranks[index].records;
         let whose = (usize::from(of.thread), occupant);
         let feed = &mut self.local.feed;
-        records.observe(whose, call, parts, is_clipped, self.since, feed);
+        records.observe(whose, kept, attributes, self.since, feed);
+    }
+
+    /// What a thread did with the regions of the program, in the order of time. Times are job time.
+    pub fn region(&mut self, of: LocationId, step: RegionStep) {
+        let feed = &mut self.local.feed;
+        let (mut sink, cuts) = (feed.analyses.sink(of), &feed.cuts);
+        let counted = |time: u64| time.max(self.since);
+        match step {
+            RegionStep::Enter(time, region) => sink.enter(cuts, counted(time), region),
+            RegionStep::Call(begin, end) => {
+                sink.spend(cuts, counted(begin), false);
+                sink.spend(cuts, counted(end), true);
+            }
+            RegionStep::Leave(time) => {
+                sink.leave(cuts, counted(time));
+            }
+        }
     }
 
     /// All calls have come.
@@ -225,7 +249,6 @@ impl Observed {
             Query::Hang { .. }
                 | Query::Stacks { .. }
                 | Query::Sites { .. }
-                | Query::Regions { .. }
                 | Query::Selection
                 | Query::Metrics
                 | Query::Profile { .. }

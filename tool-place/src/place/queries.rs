@@ -8,6 +8,7 @@ use super::hang_queries::HangQueries;
 use super::local_ranks::LocalRanks;
 use super::metric_queries::MetricQueries;
 use super::profile_queries::ProfileQueries;
+use super::region_names;
 use super::saving::Saving;
 use super::stack_queries::StackQueries;
 use super::timeline;
@@ -122,6 +123,10 @@ impl Queries {
             }
         };
 
+        let partial = match region_names::of(partial, &local.feed.analyses) {
+            Ok(found) => return self.code.begin(now, wave, found, local),
+            Err(partial) => partial,
+        };
         // Coverage of this moment: the caller sees how much of the truth this answer is.
         Some(Up::Partial {
             wave,

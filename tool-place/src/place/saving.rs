@@ -24,6 +24,8 @@ use std::ops::Range;
 
 /// Bytes that a communicator of a rank, or a run of a group, takes in a message.
 const DEFINITION_BYTES: usize = 32;
+/// Bytes that the name of a region takes in a message, mostly.
+const REGION_BYTES: usize = 128;
 /// Bytes that everything else that is said of a location takes in a message, about.
 const LOCATION_BYTES: usize = 2048;
 
@@ -184,8 +186,8 @@ impl View {
         for &index in &chosen {
             let rank = local.rank(index);
             for thread in 0..local.ranks[index].records.threads() {
-                let records = &mut local.ranks[index].records;
-                let mut frozen = records.freeze(thread, &moment, &job_ns);
+                let (records, analyses) = (&mut local.ranks[index].records, &local.feed.analyses);
+                let mut frozen = records.freeze(thread, &moment, analyses, &job_ns);
                 let piece = &mut frozen.about.piece;
                 piece.state = local.ranks[index].state(piece.state, is_paused);
                 // Once for each rank.
@@ -289,7 +291,13 @@ impl Waiting {
         };
         if let Some(frozen) = self.frozen.take() {
             let comms = frozen.about.piece.comms.len();
-            *room = room.saturating_sub(LOCATION_BYTES + comms * DEFINITION_BYTES);
+            // They get their names when the page is given.
+            let regions = match thread {
+                0 => local.feed.analyses.regions_met_count(self.location.rank),
+                _ => 0,
+            };
+            let definitions = comms * DEFINITION_BYTES + regions * REGION_BYTES;
+            *room = room.saturating_sub(LOCATION_BYTES + definitions);
             piece.about = Some(Box::new(frozen.about));
         }
         while self.is_held && (*room > 0 || (piece.bins.is_empty() && piece.about.is_none())) {

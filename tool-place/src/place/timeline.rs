@@ -105,12 +105,9 @@ fn pieces(
                 room,
             };
             let moment = local.time_point(now, clock);
-            let (mut piece, next) = one.records.piece(
-                thread,
-                &moment,
-                local.feed.analyses.communicators(),
-                &wanted,
-            );
+            let (mut piece, next) =
+                one.records
+                    .piece(thread, &moment, &local.feed.analyses, &wanted);
             piece.state = one.state(piece.state, is_paused);
 
             let rows = piece.rows.iter();

@@ -5,12 +5,12 @@ use crate::location::Location;
 use crate::store::Keeping;
 use crate::time_point::TimePoint;
 use invivo_analysis::buffers::{
-    add_halvings, add_span, keep_worst, merge_capped, merge_level, merge_losses,
+    add_counters, add_halvings, add_span, keep_worst, merge_capped, merge_level, merge_losses,
 };
 use invivo_otfx::{Buffer, Contents, EventClass, Head, Unfit};
 use invivo_proto::control::buffers::{
     BufferCounters, Buffers, Capped, Cursor, Halvings, Label, LevelSum, Loss, LossReason,
-    OneBuffer, PAGE_MAX, RecordClass, Records, Row, RowPart, SampleRow,
+    OneBuffer, PAGE_MAX, RecordClass, Records, Row, RowFacts, RowPart, SampleRow,
 };
 use invivo_proto::ids::LocationId;
 use invivo_proto::record::Part;
@@ -84,7 +84,7 @@ impl RankRecords {
         let gone_until = buffer.levels().filter_map(|level| level.gone_until).max();
         let gone_until = gone_until.max(location.before.gone_until);
         records.gone_until_ns = gone_until.map(|ticks| moment.job_of_ticks(ticks));
-        records.counters = counters(buffer);
+        records.counters = counters(buffer, EventClass::Call);
         merge_losses(&mut records.losses, losses(buffer, moment));
         fill(
             &mut records,
@@ -112,7 +112,7 @@ fn add_buffer(
     moment: &TimePoint<'_>,
     sum: &mut Buffers,
 ) {
-    let (counters, fill) = (counters(buffer), buffer.fill());
+    let (counters, fill) = (counters(buffer, EventClass::Call), buffer.fill());
     let gone_until = buffer.levels().filter_map(|level| level.gone_until).max();
     let length = |from: u64, to: u64| moment.node().duration_ns(to.saturating_sub(from));
     let (oldest, newest) = fill.span.unwrap_or_default();
@@ -138,6 +138,7 @@ fn add_buffer(
     sum.bins_used += u64::from(fill.bins_used);
     sum.stored += counters.stored;
     sum.kept += counters.kept;
+    add_counters(&mut sum.regions, self::counters(buffer, EventClass::Region));
     sum.parts_reduced += counters.parts_reduced;
     sum.reductions += one.reductions;
 
@@ -248,7 +249,7 @@ fn sample(contents: &Contents, moment: &TimePoint<'_>) -> Option<SampleRow> {
     })
 }
 
-/// A call, or what is left of one. Of regions and counters by themselves there are none yet.
+/// A call, what is left of one, or a visit of a region.
 pub(super) fn row(contents: &Contents, moment: &TimePoint<'_>) -> Option<Row> {
     let mut row = match &contents.head {
         Head::Call(call) => Row {
@@ -264,13 +265,25 @@ pub(super) fn row(contents: &Contents, moment: &TimePoint<'_>) -> Option<Row> {
             end_ticks: *end,
             ..Row::default()
         },
-        Head::Region(_) | Head::Sample { .. } | Head::Metric { .. } | Head::Opaque { .. } => {
+        Head::Region(pass) => Row {
+            is_region: true,
+            facts: RowFacts {
+                region: pass.region,
+                ..RowFacts::default()
+            },
+            end_ticks: pass.end,
+            duration_ticks: pass.duration,
+            ..Row::default()
+        },
+        Head::Sample { .. } | Head::Metric { .. } | Head::Opaque { .. } => {
             return None;
         }
     };
 
     row.end_ns = moment.job_of_ticks(row.end_ticks);
-    row.duration_ns = moment.node().duration_ns(row.duration_ticks);
+    // Between two points of job time: what ends where something else begins does so here, too.
+    let begin_ns = moment.job_of_ticks(row.end_ticks.saturating_sub(row.duration_ticks));
+    row.duration_ns = row.end_ns.saturating_sub(begin_ns);
     row.depth = contents.depth;
     row.clipped = contents.clipped;
     row.occupant = contents.occupant;
@@ -292,8 +305,8 @@ fn part(part: &Part) -> RowPart {
     }
 }
 
-pub(super) fn counters(buffer: &Buffer) -> BufferCounters {
-    let ledger = buffer.ledger_of(EventClass::Call);
+pub(super) fn counters(buffer: &Buffer, class: EventClass) -> BufferCounters {
+    let ledger = buffer.ledger_of(class);
     BufferCounters {
         stored: ledger.stored,
         kept: ledger.kept,

@@ -3,6 +3,7 @@
 use super::{Feed, RankRecords};
 use crate::location::{Before, Both};
 use crate::memory::{Memory, MemoryError};
+use invivo_otfx::{Attributes, Pass};
 use invivo_proto::control::results::{Ledger, RankState};
 use invivo_proto::ids::{LocationId, RegionId};
 use invivo_proto::mpi::INIT;
@@ -25,6 +26,17 @@ pub struct ObservedLocation {
     pub ledger: Ledger,
     /// Of what ended later nothing is missing; nothing if none was given up.
     pub gone_until_ns: Option<u64>,
+}
+
+/// What a buffer kept.
+#[derive(Clone, Copy, Debug)]
+pub enum Kept<'a> {
+    /// A call with its parts.
+    Call(&'a Call, &'a [Part]),
+    /// Of a call that was given up: when it ended, and more of what it completed.
+    Rest(u64, &'a [Part]),
+    /// A visit of a region.
+    Region(&'a Pass),
 }
 
 impl RankRecords {
@@ -96,9 +108,8 @@ impl RankRecords {
     pub fn observe(
         &mut self,
         (thread, occupant): (usize, u32),
-        call: Result<&Call, u64>,
-        parts: &[Part],
-        is_clipped: bool,
+        kept: Kept<'_>,
+        attributes: Attributes,
         since: u64,
         feed: &mut Feed,
     ) {
@@ -114,9 +125,10 @@ impl RankRecords {
             store: &mut location.store,
             analyses: feed.analyses.sink(super::id(self.rank, thread)),
         };
-        match call {
-            Ok(call) => both.saved(call, parts, is_clipped, since),
-            Err(end) => both.saved_rest(end, parts, since),
+        match kept {
+            Kept::Call(call, parts) => both.saved(call, parts, attributes, since),
+            Kept::Rest(end, parts) => both.saved_rest(end, parts, since),
+            Kept::Region(pass) => both.saved_region(pass, attributes),
         }
     }
 

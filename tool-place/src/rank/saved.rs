@@ -2,6 +2,7 @@
 //! bins.
 
 use super::RankRecords;
+use crate::analyses::Analyses;
 use crate::store::Gone;
 use crate::time_point::TimePoint;
 use invivo_analysis::communicators::{Communicators, Membership};
@@ -26,6 +27,7 @@ impl RankRecords {
         &mut self,
         thread: usize,
         moment: &TimePoint<'_>,
+        analyses: &Analyses,
         job_ns: &Range<u64>,
     ) -> FrozenLocation {
         let since = moment.ticks_of(job_ns.start);
@@ -46,7 +48,7 @@ impl RankRecords {
             },
             ..Piece::default()
         };
-        self.describe(&mut piece, thread, moment, job_ns.end);
+        self.describe(&mut piece, thread, moment, analyses, job_ns.end);
         FrozenLocation {
             about: SavedLocation {
                 piece,

@@ -5,10 +5,11 @@
 use super::RankRecords;
 use super::buffers::{counters, losses, row};
 use super::ledger_report::region;
+use crate::analyses::Analyses;
 use crate::time_point::TimePoint;
 use invivo_analysis::buffers::merge_losses;
 use invivo_analysis::communicators::Communicators;
-use invivo_otfx::{BinError, Buffer, Contents, Head};
+use invivo_otfx::{BinError, Buffer, Contents, EventClass, Head};
 use invivo_proto::control::buffers::{Cursor, RowFacts};
 use invivo_proto::control::timeline::{Member, OpenCall, Piece};
 use invivo_proto::ids::{LocationId, RegionId};
@@ -48,9 +49,10 @@ impl RankRecords {
         &self,
         thread: usize,
         moment: &TimePoint<'_>,
-        communicators: &Communicators,
+        analyses: &Analyses,
         wanted: &Wanted,
     ) -> (Piece, Option<Cursor>) {
+        let communicators = analyses.communicators();
         let mut piece = Piece {
             location: LocationId {
                 rank: self.rank,
@@ -74,7 +76,7 @@ impl RankRecords {
             }
         }
         self.name_all(&mut piece, communicators);
-        self.describe(&mut piece, thread, moment, wanted.job_ns.end);
+        self.describe(&mut piece, thread, moment, analyses, wanted.job_ns.end);
         (piece, None)
     }
 
@@ -85,11 +87,25 @@ impl RankRecords {
         piece: &mut Piece,
         thread: usize,
         moment: &TimePoint<'_>,
+        analyses: &Analyses,
         before_ns: u64,
     ) {
         let location = self.locations.get(thread);
+        let before = moment.ticks_of(before_ns);
+        let open_regions = analyses.regions_open(piece.location);
+        let open_regions = open_regions.filter(|(_, begin)| *begin < before);
+        let occupant = location.map_or(0, |location| location.store.occupant());
+        piece.open_regions = open_regions
+            .map(|(region, begin_ticks)| OpenCall {
+                region,
+                begin_ns: moment.job_of_ticks(begin_ticks),
+                begin_ticks,
+                occupant,
+            })
+            .collect();
         if let Some(buffer) = location.and_then(|location| location.store.buffer()) {
-            piece.counters = counters(buffer);
+            piece.counters = counters(buffer, EventClass::Call);
+            piece.regions_counted = counters(buffer, EventClass::Region);
             merge_losses(&mut piece.losses, losses(buffer, moment));
             let gone_until = buffer.levels().filter_map(|level| level.gone_until).max();
             let gone_until = gone_until.max(location.and_then(|one| one.before.gone_until));
@@ -108,7 +124,6 @@ impl RankRecords {
                 if let Some(status) = memory.page().status.get(thread) {
                     piece.ledger = self.ledger_of(memory, thread, status);
                     let last_begin = location.and_then(|location| location.intake.last_begin());
-                    let before = moment.ticks_of(before_ns);
                     piece.open = open(status, last_begin, before).map(|(of, begin)| OpenCall {
                         region: of,
                         begin_ns: moment.job_of_ticks(begin),
@@ -145,7 +160,7 @@ impl RankRecords {
                 peers.insert((facts.comm, facts.peer), rank);
             }
         };
-        for row in rows {
+        for row in rows.iter_mut().filter(|row| !row.is_region) {
             name(&row.facts);
             row.parts.iter().for_each(|part| name(&part.facts));
         }
@@ -241,9 +256,11 @@ fn pass(at: &mut Cursor, contents: &Contents) {
     at.given += 1;
 }
 
-/// Whether it is a call, or the rest of one, of this time.
+/// Whether it is a call, the rest of one, or a visit of a region, of this time.
 fn lies_in(contents: &Contents, ticks: &Range<u64>) -> bool {
-    matches!(contents.head, Head::Call(_) | Head::Rest { .. })
-        && contents.head.end() >= ticks.start
+    matches!(
+        contents.head,
+        Head::Call(_) | Head::Rest { .. } | Head::Region(_)
+    ) && contents.head.end() >= ticks.start
         && contents.head.begin() < ticks.end
 }

@@ -38,7 +38,7 @@ fn memory_that_cannot_be_had_counts_as_spent() {
     let mut budget = Budget::new(TOO_MUCH, 4 * TOO_MUCH);
     let mut store = Store::new(&mut budget);
     assert!(store.buffer().is_none() && budget.is_spent());
-    store.call(&call(1, 1, 5), &[], false);
+    store.call(&call(1, 1, 5), &[], Attributes::default());
     assert_eq!(store.taken().dropped_by_place, 1);
 }
 
@@ -50,14 +50,14 @@ fn a_returned_buffer_is_accounted_for_and_reused() {
     let mut third = Store::new(&mut budget);
     assert!(second.buffer().is_some() && third.buffer().is_none() && budget.is_spent());
     for number in 0..10 {
-        first.call(&call(number, 1, 5), &[], false);
-        third.call(&call(number, 1, 5), &[], false);
+        first.call(&call(number, 1, 5), &[], Attributes::default());
+        third.call(&call(number, 1, 5), &[], Attributes::default());
     }
     first.give_back(&mut budget);
     third.adopt(&mut budget);
     assert_eq!((budget.recycled(), budget.is_spent()), (1, true));
-    third.call(&call(10, 1, 5), &[], false);
-    first.call(&call(10, 1, 5), &[], false);
+    third.call(&call(10, 1, 5), &[], Attributes::default());
+    first.call(&call(10, 1, 5), &[], Attributes::default());
     assert_eq!(
         first.taken(),
         Ledger {
@@ -88,7 +88,11 @@ fn long_calls_stay_whatever_the_clock() {
         } else {
             number % 1000
         };
-        store.call(&call(number, (number % 500) as u16, duration), &[], false);
+        store.call(
+            &call(number, (number % 500) as u16, duration),
+            &[],
+            Attributes::default(),
+        );
     }
     let buffer = store.buffer().unwrap();
     assert!(buffer.ledger().kept < 500_000);
@@ -115,7 +119,7 @@ fn iterations_end_with_calls_on_the_world() {
     ] {
         let mut call = call(number, barrier.0, 5);
         call.facts.comm = comm;
-        store.call(&call, &[], false);
+        store.call(&call, &[], Attributes::default());
     }
     let mut reader = store.buffer().unwrap().read();
     let mut iterations = Vec::new();
@@ -184,7 +188,7 @@ fn made_up_samples_do_not_count_as_calls() {
     budget.keep(&keeping("samples")).unwrap();
     let mut store = Store::new(&mut budget);
     for number in 0..10 {
-        store.call(&call(number, 1, 5), &[], false);
+        store.call(&call(number, 1, 5), &[], Attributes::default());
     }
     let buffer = store.buffer().unwrap();
     assert_eq!(buffer.ledger().kept, 15);

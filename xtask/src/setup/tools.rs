@@ -37,5 +37,10 @@ pub fn ensure() -> Result<()> {
         // The stamp has the version, so that another one is compiled over it.
         step.end(made.and_then(|()| Ok(std::fs::write(&stamp, "")?)))?;
     }
+    // A gigabyte that nothing needs any more.
+    let left = home.join("build");
+    if left.exists() {
+        std::fs::remove_dir_all(&left)?;
+    }
     Ok(())
 }

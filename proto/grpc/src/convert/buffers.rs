@@ -6,8 +6,9 @@ use invivo_proto::control::buffers::{
     BufferCounters, Buffers, Cursor, Label, Loss, LossReason, RecordClass, Records, Row, RowFacts,
     SampleRow, Spans,
 };
+use invivo_proto::control::regions::RegionName;
 use invivo_proto::control::tree::Query;
-use invivo_proto::ids::{CommLocal, LocationId, Rank};
+use invivo_proto::ids::{CommLocal, LocationId, Rank, RegionId};
 use std::collections::BTreeMap;
 
 /// A level's content in words; `tick_ps` is the length of a tick in ps.
@@ -137,6 +138,7 @@ pub fn reply(buffers: &Buffers) -> v1::BuffersReply {
             least: thinned.least,
             most: thinned.most,
         }),
+        regions: (buffers.regions.stored != 0).then(|| (&buffers.regions).into()),
         span: Some((&buffers.span).into()),
         complete: Some((&buffers.complete).into()),
         levels: levels.collect(),
@@ -223,7 +225,11 @@ pub fn records_reply(records: &Records) -> Option<v1::RecordsReply> {
     Some(v1::RecordsReply {
         coverage: None,
         location: Some(records.location?.into()),
-        records: records.rows.iter().map(call).collect(),
+        records: records
+            .rows
+            .iter()
+            .map(|row| call(row, &records.regions))
+            .collect(),
         samples: records.samples.iter().map(sample).collect(),
         next: records.next.map(|cursor| v1::RecordsCursor {
             end_ticks: cursor.end_ticks,
@@ -237,20 +243,33 @@ pub fn records_reply(records: &Records) -> Option<v1::RecordsReply> {
     })
 }
 
-pub(super) fn call(row: &Row) -> v1::CallRecord {
+/// The name of a region.
+pub(super) fn region_name(region: RegionId, regions: &BTreeMap<RegionId, RegionName>) -> String {
+    let known = regions.get(&region);
+    known.map_or_else(|| format!("region {}", region.0), |of| of.name.clone())
+}
+
+pub(super) fn call(row: &Row, regions: &BTreeMap<RegionId, RegionName>) -> v1::CallRecord {
     v1::CallRecord {
         // The call itself was given up and only parts of it are kept: its function is unknown.
-        function: if row.is_rest {
-            String::new()
-        } else {
-            function_name(row.facts.region)
+        function: match (row.is_rest, row.is_region) {
+            (true, _) => String::new(),
+            (_, true) => region_name(row.facts.region, regions),
+            (_, false) => function_name(row.facts.region),
         },
         end_ns: row.end_ns,
         duration_ns: row.duration_ns,
         end_ticks: row.end_ticks,
         duration_ticks: row.duration_ticks,
         // Without its record nothing is known of the call but its end.
-        facts: (!row.is_rest).then(|| facts(&row.facts)),
+        facts: match (row.is_rest, row.is_region) {
+            (true, _) => None,
+            (_, true) => Some(v1::CallFacts {
+                kind: "region".to_owned(),
+                ..v1::CallFacts::default()
+            }),
+            (_, false) => Some(facts(&row.facts)),
+        },
         ordinal: row.ordinal,
         request: row.request,
         clipped: row.clipped,
@@ -266,6 +285,7 @@ pub(super) fn call(row: &Row) -> v1::CallRecord {
             .collect(),
         parts_left_out: row.parts_left_out,
         occupant: row.occupant,
+        depth: row.depth.into(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Converts the pages of a save to messages for clients.
 
-use super::timeline::{name, piece};
+use super::timeline::{name, piece, regions};
 use crate::v1;
 use invivo_proto::control::results::Group;
 use invivo_proto::control::saved::{SavedPage, SavedPiece};
@@ -25,7 +25,10 @@ fn saved_piece(saved: &SavedPiece) -> v1::SavedPiece {
     let bins = saved.bins.iter();
     v1::SavedPiece {
         location: Some(saved.location.into()),
-        about: about.map(|about| piece(&about.piece)),
+        about: about.map(|about| v1::LocationPiece {
+            regions: regions(&about.piece),
+            ..piece(&about.piece)
+        }),
         clock: clock
             .map(|&(ticks, job_ns)| v1::ClockPoint { ticks, job_ns })
             .collect(),

@@ -1,6 +1,6 @@
 //! Converts a page of a timeline to its message for clients.
 
-use super::buffers::{call, losses};
+use super::buffers::{call, losses, region_name};
 use super::{function_name, state_name};
 use crate::v1;
 use invivo_proto::control::link::TimelinePage;
@@ -23,7 +23,11 @@ pub(super) fn piece(piece: &Piece) -> v1::LocationPiece {
     let peers = piece.peers.iter();
     v1::LocationPiece {
         location: Some(piece.location.into()),
-        calls: piece.rows.iter().map(call).collect(),
+        calls: piece
+            .rows
+            .iter()
+            .map(|row| call(row, &piece.regions))
+            .collect(),
         complete: piece.is_complete,
         comms: comms
             .map(|(local, member)| membership(*local, member))
@@ -35,7 +39,10 @@ pub(super) fn piece(piece: &Piece) -> v1::LocationPiece {
                 rank: rank.0,
             })
             .collect(),
-        open: piece.open.as_ref().map(open),
+        open: piece
+            .open
+            .as_ref()
+            .map(|of| open(of, function_name(of.region))),
         state: state_name(v1::RankState::from(piece.state).into()).to_owned(),
         ledger: Some((&piece.ledger).into()),
         books: Some((&piece.counters).into()),
@@ -44,7 +51,31 @@ pub(super) fn piece(piece: &Piece) -> v1::LocationPiece {
         not_kept: piece.not_kept,
         left_out: piece.left_out,
         broken: piece.is_broken,
+        // The rows have them.
+        regions: Vec::new(),
+        region_books: Some((&piece.regions_counted).into()),
+        open_regions: piece
+            .open_regions
+            .iter()
+            .map(|of| v1::OpenCall {
+                region: of.region.0.into(),
+                ..open(of, region_name(of.region, &piece.regions))
+            })
+            .collect(),
     }
+}
+
+/// What a rank's regions are.
+pub(super) fn regions(of: &Piece) -> Vec<v1::RegionName> {
+    let regions = of.regions.iter();
+    regions
+        .map(|(number, of)| v1::RegionName {
+            number: number.0.into(),
+            name: of.name.clone(),
+            line: of.line.clone(),
+            function: of.is_function,
+        })
+        .collect()
 }
 
 fn membership(local: CommLocal, member: &Member) -> v1::Membership {
@@ -63,11 +94,12 @@ pub(super) fn name(id: CommId) -> v1::CommName {
     }
 }
 
-fn open(call: &OpenCall) -> v1::OpenCall {
+fn open(call: &OpenCall, function: String) -> v1::OpenCall {
     v1::OpenCall {
-        function: function_name(call.region),
+        function,
         begin_ns: call.begin_ns,
         begin_ticks: call.begin_ticks,
         occupant: call.occupant,
+        region: 0,
     }
 }

@@ -1576,6 +1576,10 @@ pub struct BuffersReply {
     /// How far samples are thinned; absent if no strategy thins them.
     #[prost(message, optional, tag = "21")]
     pub thinned: ::core::option::Option<ThinnedSamples>,
+    /// Where visits of regions are; absent if there are none. All numbers above are of calls alone, but
+    /// those of levels, losses and bytes.
+    #[prost(message, optional, tag = "22")]
+    pub regions: ::core::option::Option<BufferBooks>,
 }
 /// How far samples are thinned: each halving gives up every second sample, and from then on the rank
 /// takes only every second one.
@@ -1819,7 +1823,7 @@ pub struct RecordsReply {
     /// Location of the records.
     #[prost(message, optional, tag = "2")]
     pub location: ::core::option::Option<Location>,
-    /// The calls, in order of their ends.
+    /// The calls and visits of regions, in order of their ends.
     #[prost(message, repeated, tag = "3")]
     pub records: ::prost::alloc::vec::Vec<CallRecord>,
     /// Begin of the next page; absent after the last call.
@@ -1866,11 +1870,11 @@ pub struct SampleRecord {
     #[prost(uint64, repeated, tag = "5")]
     pub values: ::prost::alloc::vec::Vec<u64>,
 }
-/// One call of an MPI function.
+/// One call of an MPI function, or one visit of a region of the program.
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CallRecord {
-    /// The function's C name; empty if only parts of the call are left.
+    /// The function's C name, or the region's name; empty if only parts of the call are left.
     #[prost(string, tag = "1")]
     pub function: ::prost::alloc::string::String,
     /// Return of the call, in job time.
@@ -1906,13 +1910,16 @@ pub struct CallRecord {
     /// Which of the threads that have the location one after the other made it, counted from 0.
     #[prost(uint32, tag = "12")]
     pub occupant: u32,
+    /// Regions of the program that were open around it; 255 stands for more.
+    #[prost(uint32, tag = "13")]
+    pub depth: u32,
 }
 /// The communication of a call or of a part of it.
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CallFacts {
     /// "call", "send", "receive", "post send", "post receive", "collective", "post collective",
-    /// "sent", "received", "collective done" or "ended".
+    /// "sent", "received", "collective done" or "ended"; "region" for a visit of a region.
     #[prost(string, tag = "1")]
     pub kind: ::prost::alloc::string::String,
     /// The communicator as the rank numbers it: 0 is MPI_COMM_WORLD; absent if there is none.
@@ -1991,7 +1998,7 @@ pub struct LocationPiece {
     /// Location of the calls.
     #[prost(message, optional, tag = "1")]
     pub location: ::core::option::Option<Location>,
-    /// Calls that overlap the interval, in order of their ends.
+    /// Calls and visits of regions that overlap the interval, in order of their ends.
     #[prost(message, repeated, tag = "2")]
     pub calls: ::prost::alloc::vec::Vec<CallRecord>,
     /// All calls of the location have been sent. The fields below are set only here.
@@ -2030,6 +2037,32 @@ pub struct LocationPiece {
     /// The buffer's memory was corrupt, which is a fault of Invivo: calls are missing.
     #[prost(bool, tag = "14")]
     pub broken: bool,
+    /// With a save, and the rank's first location: the regions that the rank has met.
+    #[prost(message, repeated, tag = "15")]
+    pub regions: ::prost::alloc::vec::Vec<RegionName>,
+    /// Account of the buffer's visits of regions.
+    #[prost(message, optional, tag = "16")]
+    pub region_books: ::core::option::Option<BufferBooks>,
+    /// Regions that the location is in, the outermost first.
+    #[prost(message, repeated, tag = "17")]
+    pub open_regions: ::prost::alloc::vec::Vec<OpenCall>,
+}
+/// What the number of a region stands for in the records of one rank.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RegionName {
+    #[prost(uint32, tag = "1")]
+    pub number: u32,
+    /// As the program marks it, or the function's; of a function that its file does not name, the file
+    /// and the address in it.
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    /// The source line at which a function begins; empty where that is not known.
+    #[prost(string, tag = "3")]
+    pub line: ::prost::alloc::string::String,
+    /// It is a function, not a stretch that the program marks.
+    #[prost(bool, tag = "4")]
+    pub function: bool,
 }
 /// What to save; without anything all that the buffers hold.
 #[derive(serde::Serialize)]
@@ -2239,7 +2272,7 @@ pub struct PeerRank {
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct OpenCall {
-    /// The function's C name; empty if recording was off when it was entered.
+    /// The function's C name, or the region's; empty if recording was off when it was entered.
     #[prost(string, tag = "1")]
     pub function: ::prost::alloc::string::String,
     /// Enter, in job time.
@@ -2251,6 +2284,9 @@ pub struct OpenCall {
     /// Which of the threads that have the location one after the other is in it, counted from 0.
     #[prost(uint32, tag = "4")]
     pub occupant: u32,
+    /// Of a region: its number in the records of the rank.
+    #[prost(uint32, tag = "5")]
+    pub region: u32,
 }
 /// Requests the audit log.
 #[derive(serde::Serialize)]

@@ -53,17 +53,17 @@ impl FromStr for Strategy {
     }
 }
 
-/// Why a part of a strategy would do nothing: buffers hold nothing but MPI calls yet, which are in
-/// no region and have no class beside them.
+/// Why a part of a strategy would do nothing: buffers hold MPI calls and visits of regions, and no
+/// samples and metrics yet.
 fn without_effect(strategy: &Strategy) -> Option<NoStrategy> {
     let of_rule = strategy.rules().find_map(|rule| {
         let reason = match rule {
-            Rule::Class(_) => {
-                "only MPI calls are recorded yet, so there are no classes to choose from"
-            }
-            Rule::Depth { .. } => "no regions are recorded yet, so all calls have the same depth",
-            Rule::Samples => "no samples are taken yet",
-            Rule::Duration { .. } | Rule::Iterations { .. } => return None,
+            Rule::Class(RecordClass::Sample) | Rule::Samples => "buffers hold no samples yet",
+            Rule::Class(RecordClass::Metric) => "buffers hold no metrics yet",
+            Rule::Class(RecordClass::Call | RecordClass::Region)
+            | Rule::Depth { .. }
+            | Rule::Duration { .. }
+            | Rule::Iterations { .. } => return None,
         };
         Some(NoStrategy(format!(
             "{rule} has no effect: {reason}; {INSTEAD}"
@@ -73,8 +73,8 @@ fn without_effect(strategy: &Strategy) -> Option<NoStrategy> {
     let of_cap = || {
         strategy.cap_permille().map(|_| {
             NoStrategy(format!(
-                "a cap has no use: it leaves the rest of the buffer to samples, and no samples are \
-                 taken yet; {INSTEAD}"
+                "a cap has no use: it leaves the rest of the buffer to samples, and buffers hold \
+                 none yet; {INSTEAD}"
             ))
         })
     };
@@ -83,7 +83,7 @@ fn without_effect(strategy: &Strategy) -> Option<NoStrategy> {
 }
 
 /// What a refusal advises.
-const INSTEAD: &str = "give time, duration:1ms or iterations:4@MPI_Barrier";
+const INSTEAD: &str = "give time, duration:1ms, depth:2, class:region or iterations:4@MPI_Barrier";
 
 impl Strategy {
     /// Reads any text of the language, also what has no effect yet: for texts that are known to be

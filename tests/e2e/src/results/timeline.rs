@@ -109,6 +109,42 @@ pub fn read(path: &Path) -> BTreeMap<u32, LastCalls> {
     ranks
 }
 
+/// Slices that have ended, by rank, their name and that of the slice around them.
+pub fn nested(path: &Path) -> BTreeMap<(u64, String, String), u64> {
+    let trace = decode(path);
+    let mut names: BTreeMap<(u32, u64), String> = BTreeMap::new();
+    let mut inside: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+    let mut last: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut all = BTreeMap::new();
+    for packet in trace.packet {
+        let sequence = packet.trusted_packet_sequence_id.unwrap_or_default();
+        for name in packet.interned_data.unwrap_or_default().event_names {
+            let key = (sequence, name.iid.unwrap_or_default());
+            names.insert(key, name.name.unwrap_or_default());
+        }
+        let Some(Data::TrackEvent(event)) = packet.data else {
+            continue;
+        };
+        // Ranks of one thread each: their tracks come in order behind those of processes.
+        let track = event.track_uuid.unwrap_or_default();
+        let at = packet.timestamp.unwrap_or_default();
+        assert!(at >= last.insert(track, at).unwrap_or(0), "back in time");
+        let inside = inside.entry(track).or_default();
+        match event.r#type {
+            Some(SLICE_BEGIN) => {
+                inside.push(names[&(sequence, event.name_iid.unwrap_or_default())].clone());
+            }
+            Some(SLICE_END) => {
+                let name = inside.pop().expect("an end of something");
+                let around = inside.last().cloned().unwrap_or_default();
+                *all.entry((track, name, around)).or_default() += 1;
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
 /// The number of arrows (sends to receives) of which both ends are in the timeline.
 pub fn arrows(path: &Path) -> usize {
     let trace = decode(path);

@@ -249,19 +249,18 @@ fn samples_make_room_for_calls() {
 /// A strategy that a buffer of 128 KiB is too small for.
 const TOO_MANY_LEVELS: &str = "duration:1ms,duration:2ms,duration:3ms,iterations:8@MPI_Barrier";
 
-/// Rules that have no effect as long as only MPI calls are recorded: each is refused with its
+/// Rules that have no effect, as buffers hold calls and regions alone: each is refused with its
 /// reason.
 fn assert_rules_without_effect_are_refused(client: &Client) {
     for (strategy, reason) in [
         (
-            "depth:2",
-            "depth:2 has no effect: no regions are recorded yet",
+            "class:metric",
+            "class:metric has no effect: buffers hold no metrics yet",
         ),
         (
-            "class:call",
-            "class:call has no effect: only MPI calls are recorded yet",
+            "samples",
+            "samples has no effect: buffers hold no samples yet",
         ),
-        ("samples", "samples has no effect: no samples are taken yet"),
         (
             "time,cap=50%",
             "a cap has no use: it leaves the rest of the buffer to samples",
@@ -272,7 +271,7 @@ fn assert_rules_without_effect_are_refused(client: &Client) {
         let stderr = String::from_utf8_lossy(&refused.stderr);
         assert!(stderr.contains(reason), "{strategy}: {stderr}");
         assert!(
-            stderr.contains("give time, duration:1ms or iterations:4@MPI_Barrier"),
+            stderr.contains("give time, duration:1ms, depth:2, class:region or"),
             "{strategy}: {stderr}"
         );
     }

@@ -1,7 +1,8 @@
 //! Ranks of a saved observation: their ledgers, their answers, and what they cannot tell.
 
 use super::{Observed, ObservedJob};
-use crate::rank::observed::ObservedLocation;
+use crate::rank::observed::{Kept, ObservedLocation};
+use invivo_otfx::Attributes;
 use invivo_proto::control::results::{Ledger, RankState};
 use invivo_proto::control::strategy::Strategy;
 use invivo_proto::control::tree::{Partial, Query};
@@ -59,7 +60,8 @@ fn call(end: u64, duration: u64) -> Call {
 
 fn give(observed: &mut Observed, of: &ObservedLocation, calls: u64) {
     for number in 1..=calls {
-        observed.call(of.id, 0, Ok(&call(number * 10_000, 1_000)), &[], false);
+        let call = call(number * 10_000, 1_000);
+        observed.record(of.id, 0, Kept::Call(&call, &[]), Attributes::default());
     }
 }
 
