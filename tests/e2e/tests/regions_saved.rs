@@ -1,6 +1,7 @@
 //! Visits of regions are in the buffers: a timeline, a save and what is exported of it have each of
 //! them, where the program has it.
 
+use invivo_archive::saved::SavedObservation;
 use invivo_e2e::checks;
 use invivo_e2e::clients::number;
 use invivo_e2e::job::{Job, Running};
@@ -9,6 +10,7 @@ use invivo_e2e::mpi::Family;
 use invivo_e2e::programs::{plain_name, regions};
 use invivo_e2e::results::otf2_print::{behind, printed};
 use invivo_e2e::results::timeline;
+use invivo_otfx::Head;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -203,6 +205,62 @@ fn all_is_kept(family: Family, language: &str, job: Job) {
     assert_eq!(ended.code(), 0, "{what}");
     checks::conserved(&ended.report(), RANKS);
     ended.assert_nothing_left();
+}
+
+/// What is saved when the job ends has the names of functions, though nobody has asked for them.
+#[test]
+fn names_are_there_when_a_job_is_saved_at_its_end() {
+    for family in Family::ALL {
+        let (_, command) = regions(family, ROUNDS).swap_remove(0);
+        let folder = tempfile::tempdir().expect("a folder");
+        let dir = folder.path().join("end");
+        let job = Job::observed(family, RANKS, &command);
+        let mut job = job.options(["--save", shown(&dir)]).start();
+        job.wait_for_notes("done");
+        job.tell("stop");
+        let ended = job.end();
+        assert_eq!(ended.code(), 0, "{family:?}");
+        let saved = SavedObservation::open(&dir).expect("whole");
+        for rank in 0..RANKS {
+            let regions = saved.regions(rank).iter();
+            let mut names: Vec<&str> = regions.map(|of| of.name.as_str()).collect();
+            names.sort_unstable();
+            let expected = ["exchange", "inner", "outer", "setup", "solve"];
+            assert_eq!(names, expected, "{family:?}");
+        }
+    }
+}
+
+/// Of a buffer that is full, what is deep in regions goes first.
+#[test]
+fn a_strategy_keeps_what_is_not_deep() {
+    const FAR: u32 = 6_000;
+    let (_, command) = regions(Family::Ompi, FAR).swap_remove(0);
+    let job = Job::observed(Family::Ompi, RANKS, &command);
+    let strategy = ["--strategy", "depth:1", "--buffer", "256KiB"];
+    let mut job = job.options(strategy).start();
+    job.wait_for_answers();
+    job.wait_for_notes("done");
+    let dir = job.directory().join("saved");
+    job.client().json(&["save", shown(&dir)]);
+    let saved = SavedObservation::open(&dir).expect("whole");
+    for of in saved.locations() {
+        let mut kept: BTreeMap<String, u64> = BTreeMap::new();
+        let mut calls = saved.calls(of).expect("whole");
+        while let Some(one) = calls.next_call().expect("whole") {
+            if let Head::Region(pass) = one.contents.head {
+                let name = saved.region_name(of.rank, pass.region.0);
+                *kept.entry(name).or_default() += 1;
+            }
+        }
+        println!("rank {}: {kept:?}", of.rank);
+        // Ten visits of the innermost function for each two of that around it.
+        let visits = |name: &str| kept.get(name).copied().unwrap_or(0);
+        assert!(visits("solve") > visits("inner"), "{kept:?}");
+        assert!(of.visits.is_some_and(|of| of.reduced > 0), "{of:?}");
+    }
+    job.tell("stop");
+    assert_eq!(job.end().code(), 0);
 }
 
 #[test]

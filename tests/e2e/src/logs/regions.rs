@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Of a region: visits, and times in ns (all, own, in MPI, own in MPI).
+/// Of a region: visits, and times in ns (all, own, in MPI, own in MPI); some programs log visits
+/// alone, and have no times.
 pub type Row = [u64; 5];
 
 /// What a rank has written down, by the regions' names.
@@ -13,9 +14,11 @@ pub fn written_by(logs: &Path, rank: u32) -> BTreeMap<String, Row> {
     let row = |line: &str| {
         let mut words = line.split(' ');
         let name = words.next().expect("a name").to_owned();
-        let numbers = words.map(|word| word.parse().expect("a number"));
-        let numbers: Vec<u64> = numbers.collect();
-        (name, numbers.try_into().expect("five numbers"))
+        let mut numbers = Row::default();
+        for (number, word) in numbers.iter_mut().zip(words) {
+            *number = word.parse().expect("a number");
+        }
+        (name, numbers)
     };
     text.lines().map(row).collect()
 }
