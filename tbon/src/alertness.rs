@@ -19,8 +19,9 @@ impl Alertness {
     pub fn hear(&mut self, now_ns: u64, message: &Down) {
         let is_followed = match message {
             Down::Command(_) | Down::Release | Down::Shutdown => true,
-            // The watchdog asks this all the time, while nobody watches.
-            Down::Query { query, .. } => !matches!(query, Query::Hang { .. }),
+            // The watchdog and the governor ask these all the time, while nobody watches. Views
+            // that are renewed ask for more than the status.
+            Down::Query { query, .. } => !matches!(query, Query::Hang { .. } | Query::Status),
             // What every start says, or what nobody asked for.
             Down::Job(_)
             | Down::Analyses(_)

@@ -1,6 +1,6 @@
 //! When a node may rest for long, and whom it can wake.
 
-use invivo_proto::control::results::Coverage;
+use invivo_proto::control::results::{Coverage, JobStatus};
 use invivo_proto::control::tree::{Acks, Command, Down, JobInfo, Partial, Query, Up, Verb};
 use invivo_proto::control::whereabouts::Whereabouts;
 use invivo_proto::ids::{CommandId, WaveId, WorldRank};
@@ -123,21 +123,26 @@ fn commands_and_questions_keep_it_alert_for_a_while() {
 }
 
 #[test]
-fn the_watchdogs_question_keeps_it_alert_until_answered() {
+fn questions_that_nobody_asked_keep_it_alert_until_answered() {
     let (mut node, now_ns) = calm(here(50), here(40));
     let wave = WaveId(3);
-    let query = Query::Hang { older_ns: 5 };
-    node.step(now_ns, Input::Down(Down::Query { wave, query }));
-    assert!(node.is_alert(now_ns));
-    let answer = Up::Partial {
-        wave,
-        partial: Partial::Hang(Box::default()),
-        coverage: Coverage::default(),
-        missing: Vec::new(),
-    };
-    up(&mut node, now_ns, answer);
-    assert!(!node.is_alert(now_ns));
-    let query = Query::Status;
+    // The watchdog's, and the governor's.
+    for (query, partial) in [
+        (Query::Hang { older_ns: 5 }, Partial::Hang(Box::default())),
+        (Query::Status, Partial::Status(JobStatus::default())),
+    ] {
+        node.step(now_ns, Input::Down(Down::Query { wave, query }));
+        assert!(node.is_alert(now_ns));
+        let answer = Up::Partial {
+            wave,
+            partial,
+            coverage: Coverage::default(),
+            missing: Vec::new(),
+        };
+        up(&mut node, now_ns, answer);
+        assert!(!node.is_alert(now_ns));
+    }
+    let query = Query::Analyses;
     node.step(now_ns, Input::Down(Down::Query { wave, query }));
     assert!(node.is_alert(now_ns + ALERT_NS - 1));
 }
