@@ -1,9 +1,11 @@
 //! The governor: keeps what the measurement takes of the ranks' time below a cap. Above it detail
-//! is given up, one step after the other in a stated order; well below it comes back.
+//! is given up in a stated order, one step after the other, and far above all at once that is too
+//! dear; what fits beneath it comes back.
 //!
 //! ```text
 //! status -- cost: what it takes, and what for -- governor -- orders, as users give them
 //!                     ladder: what the next step is --+
+//!                 returns: when it is taken back -----+
 //! ```
 //!
 //! What it takes is what ranks feel: their time in our code, in the kernel's for samples, and the
@@ -15,6 +17,7 @@
 mod cost;
 mod detail;
 mod ladder;
+mod returns;
 
 pub use ladder::Wanted;
 
@@ -25,37 +28,30 @@ use invivo_proto::control::overhead::{EVENTS_MAX, Governance, OverheadCap};
 use invivo_proto::control::results::{Coverage, JobStatus};
 use invivo_proto::control::tree::Acks;
 use ladder::Ladder;
+use returns::{PATIENCE_NS, Returns};
 use std::collections::VecDeque;
 
 /// Between two looks, in ns, while something changes.
 const LOOK_NS: u64 = 250_000_000;
-/// Between two looks, in ns, when nothing has for [`CALM_NS`], and for [`STILL_NS`]: who is asked
-/// stays awake for some seconds.
+/// Between two looks, in ns, when nothing has for [`CALM_NS`]: who is asked wakes up.
 const CALM_LOOK_NS: u64 = 1_000_000_000;
 const CALM_NS: u64 = 5_000_000_000;
-const STILL_LOOK_NS: u64 = 5_000_000_000;
-const STILL_NS: u64 = 60_000_000_000;
 /// The shortest time that is judged, in ns, where the overhead is not far above the cap: tools say
 /// once a second what samples took.
 const JUDGED_NS: u64 = 1_000_000_000;
-/// So many times the cap is far above it: it is judged at once, and acted upon by two steps.
-const FAR: f64 = 4.0;
+/// So many times the cap is far above it: it is judged at once, and acted upon by all kinds that
+/// are too dear, by two steps each.
+const FAR: f64 = 3.0;
 /// How often in a row it must be far above the cap before something is done, or above before it is
 /// said that nothing can be: a rank that lost its processor in our code, or a large question, is in
-/// one look.
+/// one look. One is enough behind what was just given up or came back: that is known to be dear.
 const LOOKS_ABOVE: u32 = 2;
 /// From an acknowledgement until what it did is to be seen, in ns; of short regions, which places
 /// look at twice a second.
 const SETTLES_NS: u64 = 250_000_000;
 const SHORT_SETTLES_NS: u64 = 1_000_000_000;
-/// Below this part of the cap detail comes back.
-const WELL_BELOW: f64 = 0.5;
-/// How long it must be well below, in ns: at first, and at most. It doubles when what came back had
-/// to be given up again within [`LASTS`] times as long, and halves when it had not.
-const PATIENCE_NS: u64 = 10_000_000_000;
-const PATIENCE_NS_MAX: u64 = 640_000_000_000;
-const LASTS: u64 = 3;
-/// A kind of detail matters where it takes this part of what is above the cap.
+/// A kind of detail matters where it takes this part of what is above the cap, or more than the cap
+/// by itself.
 const MATTERS: f64 = 0.25;
 
 /// Where no step is left that would matter.
@@ -82,11 +78,7 @@ pub struct Governor {
     done: [usize; Detail::ALL.len()],
     /// When something was last changed.
     changed_ns: u64,
-    /// Since when it is well below the cap without a change.
-    below_since_ns: Option<u64>,
-    patience_ns: u64,
-    /// What came back last, and when.
-    came_back: Option<(Detail, u64)>,
+    returns: Returns,
     events: VecDeque<(u64, String)>,
     /// Kinds that were told of on standard error; nothing stands for there being none left.
     told: Vec<Option<Detail>>,
@@ -108,9 +100,7 @@ impl Governor {
             ordering: None,
             done: [0; Detail::ALL.len()],
             changed_ns: 0,
-            below_since_ns: None,
-            patience_ns: PATIENCE_NS,
-            came_back: None,
+            returns: Returns::new(),
             events: VecDeque::new(),
             told: Vec::new(),
         }
@@ -145,7 +135,7 @@ impl Governor {
         self.ladder.forget_decisions();
         self.told.clear();
         (self.share, self.is_exhausted) = (None, false);
-        self.patience_ns = PATIENCE_NS;
+        self.returns.forget_failures(now_ns);
         self.settle(now_ns, 0);
         let event = cap.map_or_else(
             || "no cap any longer".to_owned(),
@@ -153,7 +143,7 @@ impl Governor {
         );
         self.event(now_ns, event);
         if cap.is_none() {
-            while let Some(detail) = self.ladder.raise() {
+            while let Some(detail) = self.ladder.raise(|_| true) {
                 self.order_later(detail);
             }
         }
@@ -167,7 +157,6 @@ impl Governor {
         }
         self.is_asking = true;
         let every_ns = match now_ns.saturating_sub(self.changed_ns) {
-            STILL_NS.. => STILL_LOOK_NS,
             CALM_NS.. => CALM_LOOK_NS,
             _ => LOOK_NS,
         };
@@ -198,35 +187,31 @@ impl Governor {
             self.base = Some(now);
             return None;
         };
+        let share = cost.share;
+        // Behind an order tool processes stay awake for some seconds: no step would save that.
+        let cost = match now_ns.saturating_sub(self.changed_ns) < CALM_NS {
+            true => cost.of_detail(),
+            false => cost,
+        };
         let is_far = cost.share > FAR * cap;
         if cost.elapsed_ns < JUDGED_NS && !is_far {
             return None;
         }
         self.base = Some(now);
-        self.share = Some(cost.share);
+        self.share = Some(share);
         if cost.share > cap {
-            self.below_since_ns = None;
             self.above += 1;
-            return match is_far && self.above < LOOKS_ABOVE {
-                true => None,
-                false => self.lower(now_ns, &cost, cap),
-            };
-        }
-        if let Some((_, at_ns)) = self.came_back
-            && now_ns.saturating_sub(at_ns) >= self.patience_ns.saturating_mul(LASTS)
-        {
-            self.came_back = None;
-            self.patience_ns = (self.patience_ns / 2).max(PATIENCE_NS);
-        }
-        self.above = 0;
-        self.is_exhausted = false;
-        if cost.share > cap * WELL_BELOW {
-            self.below_since_ns = None;
-        } else {
-            let since_ns = *self.below_since_ns.get_or_insert(now_ns);
-            if now_ns.saturating_sub(since_ns) >= self.patience_ns {
-                self.raise(now_ns, cost.share);
+            let is_sure = self.above >= LOOKS_ABOVE || self.returns.is_suspicious(now_ns);
+            if is_far && !is_sure {
+                self.next_ns = self.next_ns.min(now_ns.saturating_add(LOOK_NS));
+                return None;
             }
+            return self.lower(now_ns, &cost, cap);
+        }
+        (self.above, self.is_exhausted) = (0, false);
+        self.returns.lasted(now_ns);
+        if now_ns.saturating_sub(self.changed_ns) >= PATIENCE_NS {
+            self.raise(now_ns, cost.share, cap);
         }
         None
     }
@@ -289,34 +274,55 @@ impl Governor {
         Some(format!("to keep the overhead below {cap}: {given_up}"))
     }
 
+    /// Gives up the next kind; far above the cap one after the other, until what is left should be
+    /// below it.
     fn lower(&mut self, now_ns: u64, cost: &Cost, cap: f64) -> Option<String> {
-        let matters = |detail| cost.of(detail) >= (cost.share - cap) * MATTERS;
-        let lasts_ns = self.patience_ns.saturating_mul(LASTS);
-        let came_back = self.came_back.take();
-        let came_back = came_back.filter(|(_, at_ns)| now_ns.saturating_sub(*at_ns) < lasts_ns);
+        let is_far = cost.share > FAR * cap;
+        let mut left = *cost;
+        let mut given_up = Vec::new();
+        while left.share > cap && (is_far || given_up.is_empty()) {
+            let Some(detail) = self.lower_one(now_ns, &left, cap, is_far) else {
+                break;
+            };
+            left = left.without(detail);
+            given_up.push(detail);
+        }
+        // Without the last one, what is before it takes little: it is the most urgent.
+        for detail in given_up.iter().rev() {
+            self.order_later(*detail);
+        }
         let share = percent(cost.share);
-        let detail = match came_back {
-            // It goes again, and no more than that.
-            Some((back, _)) if self.ladder.lower_again(back) => {
-                self.patience_ns = self.patience_ns.saturating_mul(2).min(PATIENCE_NS_MAX);
-                Some(back)
-            }
-            _ => {
-                let is_far = cost.share > FAR * cap;
-                self.ladder.lower(matters, if is_far { 2 } else { 1 })
-            }
-        };
-        let Some(detail) = detail else {
+        if given_up.is_empty() {
             return match self.above >= LOOKS_ABOVE {
                 true => self.exhaust(now_ns, &share),
                 false => None,
             };
+        }
+        self.step(now_ns);
+        let now = given_up
+            .iter()
+            .filter_map(|one| self.ladder.given_up_of(*one));
+        let now: Vec<String> = now.map(|one| one.to_string()).collect();
+        let now = now.join("; ");
+        self.event(now_ns, format!("overhead {share}: {now}"));
+        let given_up: Vec<_> = given_up.into_iter().map(Some).collect();
+        self.tell(&given_up, &share, &now)
+    }
+
+    /// Gives up a kind that matters: what came back last, and no more of it than that, or the next.
+    fn lower_one(&mut self, now_ns: u64, left: &Cost, cap: f64, is_far: bool) -> Option<Detail> {
+        let dear = ((left.share - cap) * MATTERS).min(cap);
+        let matters = |detail| left.of(detail) >= dear;
+        let before = Detail::ALL.map(|detail| self.ladder.level(detail));
+        let on_trial = self.returns.on_trial(now_ns).filter(|back| matters(*back));
+        let detail = match on_trial {
+            Some(back) if self.ladder.lower_again(back) => back,
+            _ => self.ladder.lower(matters, if is_far { 2 } else { 1 })?,
         };
-        self.order_later(detail);
-        self.settle(now_ns, 0);
-        let given_up = self.ladder.given_up_of(detail)?;
-        self.event(now_ns, format!("overhead {share}: {given_up}"));
-        self.tell(Some(detail), &share, &given_up.to_string())
+        let levels = before[detail as usize]..self.ladder.level(detail);
+        let saved = left.share - left.without(detail).share;
+        self.returns.given_up(now_ns, detail, levels, saved);
+        Some(detail)
     }
 
     /// There is nothing left to give up.
@@ -325,30 +331,37 @@ impl Governor {
             return None;
         }
         self.event(now_ns, format!("overhead {share}: {NOTHING_HELPS}"));
-        self.tell(None, share, NOTHING_HELPS)
+        self.tell(&[None], share, NOTHING_HELPS)
     }
 
     /// The line for standard error, once for each kind of detail: a job's output is no place for
     /// what comes and goes.
-    fn tell(&mut self, detail: Option<Detail>, share: &str, what: &str) -> Option<String> {
-        let cap = self.cap.filter(|_| !self.told.contains(&detail))?;
-        self.told.push(detail);
+    fn tell(&mut self, details: &[Option<Detail>], share: &str, what: &str) -> Option<String> {
+        let is_told = details.iter().all(|detail| self.told.contains(detail));
+        let cap = self.cap.filter(|_| !is_told)?;
+        self.told.extend(details);
         Some(format!(
             "overhead {share} is above {cap}: {what} (`invivo overhead` says more)"
         ))
     }
 
-    fn raise(&mut self, now_ns: u64, share: f64) {
-        let Some(detail) = self.ladder.raise() else {
+    /// Takes back the last step of those that fit beneath the cap.
+    fn raise(&mut self, now_ns: u64, share: f64, cap: f64) {
+        let levels = Detail::ALL.map(|detail| self.ladder.level(detail));
+        let may = |detail: Detail| {
+            let level = levels[detail as usize];
+            self.returns.may_try(now_ns, detail, level, cap - share)
+        };
+        let Some(detail) = self.ladder.raise(may) else {
             return;
         };
-        self.came_back = Some((detail, now_ns));
+        self.returns.came_back(now_ns, detail);
         self.order_later(detail);
-        self.settle(now_ns, 0);
+        self.step(now_ns);
         let share = percent(share);
         let now = match self.ladder.given_up_of(detail) {
             Some(given_up) => given_up.to_string(),
-            None => back(detail).to_owned(),
+            None => detail.back().to_owned(),
         };
         self.event(now_ns, format!("overhead {share}: {now}"));
     }
@@ -359,9 +372,15 @@ impl Governor {
         }
     }
 
+    /// A step was made: it is looked at as soon as it is done, also where looks were rare.
+    fn step(&mut self, now_ns: u64) {
+        self.next_ns = now_ns;
+        self.settle(now_ns, 0);
+    }
+
     /// Something changed: what is judged begins when that can be seen.
     fn settle(&mut self, now_ns: u64, settles_ns: u64) {
-        (self.base, self.above, self.below_since_ns) = (None, 0, None);
+        (self.base, self.above) = (None, 0);
         self.changed_ns = now_ns;
         self.next_ns = self.next_ns.max(now_ns.saturating_add(settles_ns));
     }
@@ -371,18 +390,6 @@ impl Governor {
             self.events.pop_front();
         }
         self.events.push_back((now_ns, sentence));
-    }
-}
-
-/// What is as the user wants it again.
-fn back(detail: Detail) -> &'static str {
-    match detail {
-        Detail::Regions => "regions are recorded again",
-        Detail::Sampling => "samples are taken as before",
-        Detail::Metrics => "metrics are read as before",
-        Detail::Analyses => "analyses are on again",
-        Detail::Functions => "all MPI functions are recorded again",
-        Detail::Recording => "recording is on again",
     }
 }
 

@@ -5,6 +5,8 @@ use invivo_proto::control::results::{Coverage, JobStatus, RANK_STATES, RankState
 
 /// A tool place takes so many times as long for a record as the rank, at most.
 const TAKEN_MAX: f64 = 2.0;
+/// What calls that carry messages take of what all calls do, where nobody knows.
+const CARRYING: f64 = 0.5;
 
 /// Counts since the start of the job, as a status tells them.
 #[derive(Clone, Copy, Debug)]
@@ -103,6 +105,34 @@ impl Cost {
             Detail::Analyses => self.analyses,
         }
     }
+
+    /// What all detail takes, without what tool processes take for being there.
+    pub fn of_detail(mut self) -> Cost {
+        self.share = self.regions + self.calls + self.observers;
+        self
+    }
+
+    /// What it should be without a kind of detail.
+    pub fn without(mut self, detail: Detail) -> Cost {
+        let calls = self.calls;
+        match detail {
+            Detail::Regions => {
+                self.share -= self.regions;
+                self.regions = 0.0;
+            }
+            Detail::Sampling | Detail::Metrics => {
+                self.share -= self.observers;
+                self.observers = 0.0;
+            }
+            Detail::Analyses => (self.calls, self.analyses) = (calls - self.analyses, 0.0),
+            Detail::Functions => {
+                (self.calls, self.analyses) = (calls * CARRYING, self.analyses * CARRYING);
+            }
+            Detail::Recording => (self.calls, self.analyses) = (0.0, 0.0),
+        }
+        self.share -= calls - self.calls;
+        self
+    }
 }
 
 /// Ranks that run.
@@ -156,6 +186,15 @@ mod tests {
         assert_eq!(thousandths(cost.of(Detail::Recording)), 13.75);
         assert_eq!(thousandths(cost.of(Detail::Sampling)), 15.0);
         assert_eq!(nothing.since(&now), None, "time does not run back");
+
+        // Without one kind after the other, what nothing would save is left.
+        let mut left = cost;
+        let shares = Detail::ALL.map(|detail| {
+            left = left.without(detail);
+            thousandths(left.share)
+        });
+        assert_eq!(shares, [28.75, 13.75, 13.75, 10.0, 5.0, 0.0]);
+        assert_eq!(Detail::ALL.map(|detail| left.of(detail)), [0.0; 6]);
 
         // Somebody asks for much: it is in the overhead, and no detail would save it.
         let asked = Coverage {

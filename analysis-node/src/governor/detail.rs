@@ -43,6 +43,18 @@ impl Detail {
             Detail::Recording => "invivo record",
         }
     }
+
+    /// That it is as the user wants it again: a sentence without its end.
+    pub fn back(self) -> &'static str {
+        match self {
+            Detail::Regions => "regions are recorded again",
+            Detail::Sampling => "samples are taken as before",
+            Detail::Metrics => "metrics are read as before",
+            Detail::Analyses => "analyses are on again",
+            Detail::Functions => "all MPI functions are recorded again",
+            Detail::Recording => "recording is on again",
+        }
+    }
 }
 
 /// What is given up now.

@@ -187,9 +187,16 @@ impl Ladder {
         can
     }
 
-    /// Takes back the last step; nothing where there is none.
-    pub fn raise(&mut self) -> Option<Detail> {
-        let detail = self.taken.pop()?;
+    /// Takes back the last step of a kind that may come back; nothing where there is none. Kinds of
+    /// what is recorded come back while recording is on: before, nobody sees what they take.
+    pub fn raise(&mut self, may: impl Fn(Detail) -> bool) -> Option<Detail> {
+        let is_off = self.level(Detail::Recording) > 0;
+        let is_seen = |detail| match detail {
+            Detail::Regions | Detail::Analyses | Detail::Functions => !is_off,
+            Detail::Sampling | Detail::Metrics | Detail::Recording => true,
+        };
+        let can = |detail: &Detail| is_seen(*detail) && may(*detail);
+        let detail = self.taken.remove(self.taken.iter().rposition(can)?);
         self.levels[detail as usize] -= 1;
         Some(detail)
     }

@@ -19,8 +19,12 @@ struct Job {
     /// What reading metrics takes at 100 ms.
     metrics: f64,
     calls: f64,
-    /// What places take for them with all analyses.
+    /// What places take for them with all analyses, and for being there.
     places: f64,
+    idle: f64,
+    /// The same while they are awake behind an order.
+    awake: f64,
+    awake_until_ns: u64,
     /// As ordered.
     selection: Selection,
     sampling: u32,
@@ -46,6 +50,9 @@ impl Job {
             metrics: 0.0,
             calls: 0.001,
             places: 0.0,
+            idle: 0.0,
+            awake: 0.0,
+            awake_until_ns: 0,
             selection: Selection::default(),
             sampling: wanted.sampling,
             measured: wanted.metrics,
@@ -78,7 +85,9 @@ impl Job {
 
     /// What places take from the ranks.
     fn displaced(&self) -> f64 {
-        self.places * f64::from(self.recording && self.analyses)
+        let is_awake = self.now_ns < self.awake_until_ns;
+        let there = if is_awake { self.awake } else { self.idle };
+        there + self.places * f64::from(self.recording && self.analyses)
     }
 
     fn share(&self) -> f64 {
@@ -122,12 +131,19 @@ impl Job {
             }
         }
         self.orders.push(order);
+        self.awake_until_ns = self.now_ns + 3000 * MS;
         let acks = Acks {
             targets: RANKS,
             done: if self.refuses { 0 } else { RANKS },
             ..Acks::default()
         };
         self.governor.ordered(self.now_ns, Some(&acks));
+    }
+
+    /// What was taken since the start, as a share of the ranks' time.
+    fn taken(&self) -> f64 {
+        let ns = self.coverage.overhead_ns + self.coverage.displaced_ns;
+        ns as f64 / (self.now_ns * u64::from(RANKS)) as f64
     }
 
     fn given_up(&self) -> Vec<String> {
@@ -230,14 +246,94 @@ fn it_tries_ever_more_rarely_what_does_not_last() {
 }
 
 #[test]
-fn recording_is_the_last_to_go() {
-    let mut job = Job::new("2%", wanted());
-    (job.calls, job.places) = (0.5, 0.5);
-    job.run(9000);
+fn far_above_the_cap_all_that_is_dear_goes_at_once() {
+    let mut wanted = wanted();
+    wanted.sampling = 100;
+    let mut job = Job::new("2%", wanted);
+    job.run(30_000);
+    assert_eq!(job.orders, []);
+    (job.calls, job.places, job.per_hz) = (0.5, 0.5, 0.005 / 100.0);
+    job.run(1500);
+    assert!(job.share() < 0.02, "{}", job.share());
     let details: Vec<&str> = job.orders.iter().map(Order::name).collect();
-    assert_eq!(details, ["analyses", "selection", "record"]);
-    assert_eq!(job.lines.len(), 3, "{:?}", job.lines);
-    assert!(job.share() < 0.02);
+    assert_eq!(details, ["analyses", "record", "selection"]);
+    let said = job.lines.concat();
+    let all = [
+        "analyses are off",
+        "carry no messages",
+        "nothing is recorded",
+    ];
+    assert!(all.iter().all(|one| said.contains(one)), "{said}");
+    assert!(job.lines.len() <= 2, "{said}");
+}
+
+#[test]
+fn what_is_left_below_the_cap_stays() {
+    let mut job = Job::new("2%", wanted());
+    (job.regions, job.calls) = ([0.6, 0.0, 0.0], 0.01);
+    job.run(5000);
+    let details: Vec<&str> = job.orders.iter().map(Order::name).collect();
+    assert_eq!(details, ["selection"]);
+}
+
+#[test]
+fn bursts_of_calls_take_little_more_than_the_cap() {
+    let mut job = Job::new("2%", wanted());
+    (job.places, job.idle) = (0.0, 0.004);
+    for _ in 0..15 {
+        job.calls = 0.6;
+        job.run(6000);
+        job.calls = 0.001;
+        job.run(34_000);
+    }
+    let taken = job.taken();
+    assert!(taken < 0.03, "{taken}");
+    // And they are not the end of it.
+    job.run(600_000);
+    assert_eq!(job.given_up(), [""; 0]);
+}
+
+#[test]
+fn tools_that_idle_hold_nothing_back() {
+    let mut job = Job::new("2%", wanted());
+    (job.calls, job.idle) = (0.3, 0.019);
+    job.run(10_000);
+    assert!(job.given_up().contains(&"nothing is recorded".to_owned()));
+    job.calls = 0.0005;
+    job.run(500_000);
+    assert_eq!(job.given_up(), [""; 0]);
+}
+
+#[test]
+fn tools_that_are_awake_behind_an_order_count_for_nothing() {
+    let mut job = Job::new("2%", wanted());
+    (job.calls, job.idle, job.awake) = (0.3, 0.004, 0.03);
+    job.run(5000);
+    assert!(!job.recording);
+    job.calls = 0.001;
+    job.run(90_000);
+    assert_eq!(job.given_up(), [""; 0]);
+    let tries = job.orders.iter().filter(|order| order.name() == "record");
+    assert_eq!(tries.count(), 2, "it lasts at once");
+    let said = job.lines.concat();
+    assert!(!said.contains(NOTHING_HELPS), "{said}");
+}
+
+#[test]
+fn a_kind_that_does_not_last_holds_no_other_back() {
+    let mut wanted = wanted();
+    wanted.sampling = 1000;
+    let mut job = Job::new("2%", wanted);
+    job.calls = 0.5;
+    job.run(300_000);
+    assert!(!job.recording);
+    job.per_hz = 0.1 / 1000.0;
+    job.run(5000);
+    assert!(job.sampling < 1000);
+    // Calls are as dear as before, and samples are not.
+    job.per_hz = 0.0;
+    job.run(40_000);
+    assert_eq!((job.sampling, job.recording), (1000, false));
 }
 
 #[test]

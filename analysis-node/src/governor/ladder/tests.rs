@@ -58,11 +58,28 @@ fn each_step_has_its_sentence_and_its_order() {
     assert_eq!(ladder.given_up().count(), 6);
 
     for _ in &seen {
-        let detail = ladder.raise().expect("a step");
+        let detail = ladder.raise(|_| true).expect("a step");
         let order = ladder.order(detail).checked();
         assert!(order.is_ok(), "{order:?}");
     }
-    assert_eq!((ladder.raise(), ladder), (None, Ladder::new(wanted())));
+    assert_eq!(
+        (ladder.raise(|_| true), ladder),
+        (None, Ladder::new(wanted()))
+    );
+}
+
+#[test]
+fn a_kind_may_come_back_before_others() {
+    let mut ladder = Ladder::new(wanted());
+    while ladder.lower(|_| true, 1).is_some() {}
+    let is_sampling = |detail| detail == Detail::Sampling;
+    assert_eq!(ladder.raise(is_sampling), Some(Detail::Sampling));
+    assert_eq!(ladder.level(Detail::Sampling), 2);
+    // What regions take is seen while recording is on.
+    let is_region = |detail| detail == Detail::Regions;
+    assert_eq!(ladder.raise(is_region), None);
+    assert_eq!(ladder.raise(|_| true), Some(Detail::Recording));
+    assert_eq!(ladder.raise(is_region), Some(Detail::Regions));
 }
 
 #[test]
@@ -119,7 +136,7 @@ fn users_commands_take_the_place_of_steps() {
     assert_eq!(ladder.heard(&replace, true), []);
     assert_eq!(ladder.given_up().count(), 0);
     assert_eq!(ladder.decided().len(), Detail::ALL.len());
-    assert_eq!(ladder.raise(), None, "nothing is taken back");
+    assert_eq!(ladder.raise(|_| true), None, "nothing is taken back");
     assert_eq!(ladder.rules(), [more]);
     let dear = Order::Analyses {
         these: DEAR,
