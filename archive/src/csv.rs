@@ -30,8 +30,8 @@ pub struct Written {
     pub visits: u64,
 }
 
-/// Writes the calls of all locations and their visits of regions, one location after the other, each
-/// in order of their ends. Times are job time in ns; what does not apply is empty.
+/// Writes the calls of all locations and their visits of regions, one location after the other,
+/// each in order of their ends. Times are job time in ns; what does not apply is empty.
 ///
 /// # Errors
 /// When the observation is damaged, or `out` takes no more.

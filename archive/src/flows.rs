@@ -215,6 +215,7 @@ mod tests {
                     request: 0,
                     is_clipped: false,
                     occupant: 0,
+                    depth: 0,
                     parts: Vec::new(),
                 };
                 of.track(rank, 0).calls.push(made);

@@ -7,10 +7,12 @@
 //! the order of time. Calls of a thread do not overlap; where pages of one observation were put to
 //! job time a few ns apart, the begin gives way.
 
+mod order;
 pub mod proto;
 
 use crate::flows::{Endpoint, Endpoints};
-use crate::observation::{Call, CallKind, Facts, Observation, Open, Track, Visit};
+use crate::observation::{Call, CallKind, Facts, Observation, Track};
+use order::{Begins, DEPTH_MAX, by_begin};
 use prost::Message;
 use proto::{
     CLEARED, Data, DebugAnnotation, INSTANT, InternedData, NEEDED, Name, ProcessDescriptor,
@@ -188,7 +190,7 @@ impl<W: Write> Pen<'_, W> {
                 *end_ns <= begin_ns || (depth <= *outer && depth < DEPTH_MAX)
             };
             while let Some((_, end_ns)) = entered.pop_if(has_ended) {
-                now_ns = end_ns.clamp(now_ns, begin_ns.max(now_ns));
+                now_ns = end_ns.max(now_ns);
                 self.end(now_ns)?;
             }
             now_ns = begin_ns.max(now_ns);
@@ -348,48 +350,6 @@ impl<W: Write> Pen<'_, W> {
             .map_err(io::Error::other)?;
         self.to.write_all(&self.bytes)
     }
-}
-
-/// What begins on a track.
-enum Begins<'a> {
-    /// A call, and its number on the track.
-    Call(usize, &'a Call),
-    Visit(&'a Visit),
-    /// A region that was not left.
-    Open(&'a Open),
-}
-
-impl Begins<'_> {
-    fn job_ns(&self) -> (u64, u64) {
-        match self {
-            Begins::Call(_, call) => (call.begin_ns, call.end_ns),
-            Begins::Visit(visit) => (visit.begin_ns, visit.end_ns),
-            Begins::Open(open) => (open.begin_ns, u64::MAX),
-        }
-    }
-
-    /// Of what begins together the longer one first, and of equal ones the outer.
-    fn order(&self, depth: u32) -> (u64, u64, u32) {
-        let (begin_ns, end_ns) = self.job_ns();
-        (begin_ns, u64::MAX - end_ns, depth)
-    }
-}
-
-/// The depth that stands for more.
-const DEPTH_MAX: u32 = u8::MAX as u32;
-
-/// All that is on a track with its depth, in order of the begins.
-fn by_begin(track: &Track) -> Vec<(u32, Begins<'_>)> {
-    let open = (0..).zip(&track.open_regions);
-    let open = open.map(|(depth, open)| (depth, Begins::Open(open)));
-    let visits = track.visits.iter();
-    let visits = visits.map(|visit| (visit.depth, Begins::Visit(visit)));
-    let calls = track.calls.iter().enumerate();
-    let calls = calls.map(|(number, call)| (call.depth, Begins::Call(number, call)));
-    let mut all: Vec<(u32, Begins<'_>)> = open.chain(visits).chain(calls).collect();
-    // Calls lie in their order already, which a stable sort finds fast.
-    all.sort_by_key(|(depth, begins)| begins.order(*depth));
-    all
 }
 
 /// What a call communicated.

@@ -148,6 +148,7 @@ mod tests {
             request,
             is_clipped: false,
             occupant: 0,
+            depth: 0,
             parts: Vec::new(),
         });
     }

@@ -246,7 +246,7 @@ fn it_tries_ever_more_rarely_what_does_not_last() {
 }
 
 #[test]
-fn far_above_the_cap_all_that_is_dear_goes_at_once() {
+fn far_above_the_cap_all_that_is_dear_goes() {
     let mut wanted = wanted();
     wanted.sampling = 100;
     let mut job = Job::new("2%", wanted);

@@ -209,7 +209,7 @@ fn all_is_kept(family: Family, language: &str, job: Job) {
 
 /// What is saved when the job ends has the names of functions, though nobody has asked for them.
 #[test]
-fn names_are_there_when_a_job_is_saved_at_its_end() {
+fn names_are_there_when_a_job_has_ended() {
     for family in Family::ALL {
         let (_, command) = regions(family, ROUNDS).swap_remove(0);
         let folder = tempfile::tempdir().expect("a folder");

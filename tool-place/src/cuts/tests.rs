@@ -109,8 +109,8 @@ proptest! {
             }
             seen = seen.max(end);
             let naive = Naive::of(&changes, seen, 200);
-            let judged = cuts.judge(begin, end);
-            prop_assert_eq!(judged, naive.judge(begin, end), "{} to {} of {:?}", begin, end, changes);
+            let (judged, expected) = (cuts.judge(begin, end), naive.judge(begin, end));
+            prop_assert_eq!(judged, expected, "{} to {} of {:?}", begin, end, changes);
             prop_assert_eq!(cuts.last_part(begin, end), naive.last_part(begin, end));
         }
         let resets = |planned: &&Planned| planned.change == Change::Reset && planned.ticks < seen;

@@ -8,7 +8,7 @@ use super::hang_queries::HangQueries;
 use super::local_ranks::LocalRanks;
 use super::metric_queries::MetricQueries;
 use super::profile_queries::ProfileQueries;
-use super::region_names;
+use super::region_names::{self, Unnamed};
 use super::saving::Saving;
 use super::stack_queries::StackQueries;
 use super::timeline;
@@ -39,7 +39,7 @@ impl Queries {
         commands: &Commands,
         local: &mut LocalRanks,
     ) -> Option<Up> {
-        let partial = match query {
+        let mut partial = match query {
             Query::Hang { older_ns } => {
                 let is_paused = commands.is_paused(now);
                 return self.hang.begin(now, wave, older_ns, is_paused, local);
@@ -123,10 +123,11 @@ impl Queries {
             }
         };
 
-        let partial = match region_names::of(partial, &local.feed.analyses) {
-            Ok(found) => return self.code.begin(now, wave, found, local),
-            Err(partial) => partial,
-        };
+        let functions = region_names::define(&mut partial, &local.feed.analyses);
+        if !functions.is_empty() {
+            let found = Found::Unnamed(Unnamed { partial, functions });
+            return self.code.begin(now, wave, found, local);
+        }
         // Coverage of this moment: the caller sees how much of the truth this answer is.
         Some(Up::Partial {
             wave,

@@ -3,7 +3,6 @@
 //! A rank numbers its regions in the order in which it meets them. Marked ones have their names in
 //! the definition; functions are looked up, as those of tables are.
 
-use super::code_queries::Found;
 use crate::analyses::Analyses;
 use invivo_analysis::regions::What;
 use invivo_proto::control::buffers::Row;
@@ -20,23 +19,25 @@ const NAME_BYTES_MAX: usize = 512;
 /// Regions of ranks, by their numbers.
 pub type Names = BTreeMap<RegionId, RegionName>;
 
-/// An answer whose regions have no names yet.
+/// An answer whose functions have no names yet.
 pub struct Unnamed {
     pub partial: Partial,
-    /// The functions among them.
-    functions: BTreeMap<(Rank, RegionId), Function>,
+    pub functions: Functions,
 }
 
+/// Regions of ranks that are functions in a file.
+pub type Functions = BTreeMap<(Rank, RegionId), Function>;
+
 /// A function in a file.
-struct Function {
+pub struct Function {
     module: Module,
     offset: u64,
 }
 
-/// The answer to a question, whose regions are to be named where there are some.
-pub fn of(mut partial: Partial, analyses: &Analyses) -> Result<Found, Partial> {
-    let mut functions = BTreeMap::new();
-    for (rank, wanted, names) in places(&mut partial) {
+/// Says what the regions in an answer are; functions, which are to be named, are given.
+pub fn define(partial: &mut Partial, analyses: &Analyses) -> Functions {
+    let mut functions = Functions::new();
+    for (rank, wanted, names) in places(partial) {
         for met in analyses.regions_met(rank) {
             if wanted.as_ref().is_some_and(|of| !of.contains(&met.region)) {
                 continue;
@@ -63,10 +64,7 @@ pub fn of(mut partial: Partial, analyses: &Analyses) -> Result<Found, Partial> {
             names.insert(met.region, name);
         }
     }
-    match functions.is_empty() {
-        true => Err(partial),
-        false => Ok(Found::Unnamed(Unnamed { partial, functions })),
-    }
+    functions
 }
 
 impl Unnamed {
