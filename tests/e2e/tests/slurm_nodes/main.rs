@@ -151,7 +151,8 @@ fn a_fence_that_does_not_hold_is_told() {
     let observed = tree(Job::observed(FAMILY, RANKS, &command).fan_in("node"));
     assert_ne!(observed.code(), 0);
     let said = observed.our_lines();
-    let cure = "process 0 died in MPI_Init";
+    // Which one is met by a message too early is up to the network.
+    let cure = " died in MPI_Init";
     let line = said.iter().find(|line| line.contains(cure));
     let line = line.unwrap_or_else(|| panic!("{said:?}"));
     assert!(line.contains("SLURM_PMIX_FENCE=ring"), "{line}");
