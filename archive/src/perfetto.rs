@@ -23,6 +23,8 @@ use std::io::{self, Write};
 
 /// Parts of a call that are shown one by one; of more the number is.
 const PARTS_SHOWN: usize = 16;
+/// By how much what follows each other may overlap in job time.
+const ROUNDING_NS: u64 = 100;
 /// The field of packets in a file, and that a length follows.
 const PACKET_KEY: u8 = 1 << 3 | 2;
 
@@ -185,9 +187,11 @@ impl<W: Write> Pen<'_, W> {
         for (depth, begins) in by_begin(track) {
             let (begin_ns, end_ns) = begins.job_ns();
             // Slices of a track must nest; rounding to job time may make neighbours overlap by some
-            // ns: what is no deeper has ended.
+            // ns: what is no deeper has ended then.
             let has_ended = |(outer, end_ns): &mut (u32, u64)| {
-                *end_ns <= begin_ns || (depth <= *outer && depth < DEPTH_MAX)
+                let is_beside = depth <= *outer && depth < DEPTH_MAX;
+                let overlap_ns = end_ns.saturating_sub(begin_ns);
+                overlap_ns == 0 || (is_beside && overlap_ns <= ROUNDING_NS)
             };
             while let Some((_, end_ns)) = entered.pop_if(has_ended) {
                 now_ns = end_ns.max(now_ns);
@@ -246,7 +250,9 @@ impl<W: Write> Pen<'_, W> {
 
     /// Shows where calls are missing at the begin; where they are there from.
     fn gap(&mut self, of: &Observation, track: &Track) -> io::Result<u64> {
-        let first_ns = track.calls.first().map_or(of.to_ns, |call| call.begin_ns);
+        let calls = track.calls.first().map(|call| call.begin_ns);
+        let visits = track.visits.first().map(|visit| visit.begin_ns);
+        let first_ns = calls.into_iter().chain(visits).min().unwrap_or(of.to_ns);
         let gone_ns = track.gaps.gone_until_ns.unwrap_or(0);
         let why = if track.gaps.left_out > 0 {
             "left out: more calls than were asked for"

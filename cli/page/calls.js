@@ -54,16 +54,19 @@ export class Calls {
   constructor(answer) {
     this.answer = answer;
     this.locations = answer.locations;
-    const times = answer.functions.map((_, at) => ({ at, ns: 0 }));
+    const times = answer.functions.map((_, at) => ({ at, ns: 0, isCalled: false }));
     for (const { function: functions, begin_ns, end_ns, visits } of this.locations) {
       functions.forEach((at, call) => {
-        if (at >= 0) times[at].ns += end_ns[call] - begin_ns[call];
+        if (at < 0) return;
+        times[at].ns += end_ns[call] - begin_ns[call];
+        times[at].isCalled = true;
       });
       visits.region.forEach((at, visit) => {
         times[at].ns += visits.end_ns[visit] - visits.begin_ns[visit];
       });
     }
-    times.sort((one, other) => other.ns - one.ns);
+    // Calls first: regions contain them, and lie below.
+    times.sort((one, other) => Number(other.isCalled) - Number(one.isCalled) || other.ns - one.ns);
     /** Those with the most time have a colour of their own. @type {string[]} */
     this.colours = [];
     times.forEach(({ at }, place) => {

@@ -46,6 +46,9 @@ pub fn follow(
     let mut inside: Vec<SavedCall> = Vec::new();
     let end_ns = saved.about().to_ns;
     while let Some(next) = calls.next_call()? {
+        if next.job_ns.end <= observed.since() {
+            continue;
+        }
         let begin = next.contents.head.begin();
         while let Some(left) = inside.pop_if(|open| open.contents.head.end() <= begin) {
             observed.region(id, RegionStep::Leave(left.job_ns.end));

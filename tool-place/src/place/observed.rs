@@ -212,6 +212,11 @@ impl Observed {
         records.observe(whose, kept, attributes, self.since, feed);
     }
 
+    /// What lies before that counts for nothing, in job time.
+    pub fn since(&self) -> u64 {
+        self.since
+    }
+
     /// What a thread did with the regions of the program, in the order of time. Times are job time.
     pub fn region(&mut self, of: LocationId, step: RegionStep) {
         let feed = &mut self.local.feed;

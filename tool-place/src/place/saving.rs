@@ -190,6 +190,10 @@ impl View {
                 let mut frozen = records.freeze(thread, &moment, analyses, &job_ns);
                 let piece = &mut frozen.about.piece;
                 piece.state = local.ranks[index].state(piece.state, is_paused);
+                if !local.feed.cuts.is_on() {
+                    // Nobody says what is left meanwhile.
+                    piece.open_regions.clear();
+                }
                 // Once for each rank.
                 if thread == 0 {
                     let known = local.feed.analyses.communicators();

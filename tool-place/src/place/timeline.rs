@@ -47,7 +47,8 @@ pub fn page(
 fn begin_ns(piece: &Piece) -> Option<u64> {
     let rows = piece.rows.iter();
     let begins = rows.map(|row| row.end_ns.saturating_sub(row.duration_ns));
-    begins.chain(piece.open.map(|open| open.begin_ns)).min()
+    let open = piece.open.iter().chain(&piece.open_regions);
+    begins.chain(open.map(|open| open.begin_ns)).min()
 }
 
 fn pieces(
@@ -109,6 +110,10 @@ fn pieces(
                 one.records
                     .piece(thread, &moment, &local.feed.analyses, &wanted);
             piece.state = one.state(piece.state, is_paused);
+            if !local.feed.cuts.is_on() {
+                // Nobody says what is left meanwhile.
+                piece.open_regions.clear();
+            }
 
             let rows = piece.rows.iter();
             room = room.saturating_sub(rows.map(|row| 1 + row.parts.len()).sum());
