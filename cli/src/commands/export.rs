@@ -19,7 +19,7 @@ checked before it is used.
   otf2      a directory with an archive for Vampir, Scalasca, otf2-print and others; it is written
             by libotf2 3.0, which must be there (Debian: libopen-trace-format2-dev)
   perfetto  a file for https://ui.perfetto.dev; all calls are held in memory while it is made
-  csv       a file with a line for each call
+  csv       a file with a line for each call and visit of a region
 
 Examples:
   invivo export melt.obs --to otf2 melt.otf2 && otf2-print melt.otf2/traces.otf2
