@@ -1,5 +1,6 @@
 //! A saved observation as a table of comma-separated values: a line for each call or visit of a
-//! region, and one for each part of a call that posts, completes or exchanges more.
+//! region, and one for each part of a call that posts, completes or exchanges more. Samples have a
+//! table of their own.
 
 use crate::observation::{CallKind, Facts};
 use crate::saved::calls::SavedCall;
@@ -10,6 +11,9 @@ use std::io::{self, Write};
 /// The first line.
 const HEAD: &str = "rank,thread,occupant,begin_ns,end_ns,function,part_of,kind,communicator,peer,\
                     peer_rank,tag,bytes_out,bytes_in,request,instance,clipped\n";
+
+/// The first line of a table of samples.
+const SAMPLES_HEAD: &str = "rank,thread,occupant,time_ns,ordinal,function,path\n";
 
 /// Why there is no table.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +50,32 @@ pub fn write(of: &SavedObservation, out: &mut impl Write) -> Result<Written, Csv
                 Head::Region(_) => written.visits += 1,
                 _ => written.calls += 1,
             }
+        }
+    }
+    Ok(written)
+}
+
+/// Writes the samples of all locations, one location after the other, each in order of time; how
+/// many there are. Times are job time in ns; the path is that of the function with those that
+/// called it, the outermost first, joined by semicolons.
+///
+/// # Errors
+/// When the observation is damaged, or `out` takes no more.
+pub fn write_samples(of: &SavedObservation, out: &mut impl Write) -> Result<u64, CsvError> {
+    out.write_all(SAMPLES_HEAD.as_bytes())?;
+    let mut written = 0;
+    for location in of.locations() {
+        let (rank, thread) = (location.rank, location.thread);
+        let mut samples = of.samples(location)?;
+        while let Some(sample) = samples.next_sample()? {
+            let function = quoted(of.context_name(rank, sample.context));
+            let path = quoted(&of.context_path(rank, sample.context));
+            let (occupant, at_ns, ordinal) = (sample.occupant, sample.at_ns, sample.ordinal);
+            writeln!(
+                out,
+                "{rank},{thread},{occupant},{at_ns},{ordinal},{function},{path}"
+            )?;
+            written += 1;
         }
     }
     Ok(written)

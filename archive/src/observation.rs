@@ -44,6 +44,8 @@ pub struct Track {
     pub calls: Vec<Call>,
     /// Its visits of regions of the program, in order of their ends.
     pub visits: Vec<Visit>,
+    /// Its samples, in order of time.
+    pub samples: Vec<Sample>,
     /// The call that it is in.
     pub open: Option<Open>,
     /// The regions that it is in, the outermost first.
@@ -84,6 +86,19 @@ pub struct Visit {
     pub depth: u32,
     /// It was longer.
     pub is_clipped: bool,
+}
+
+/// One sample.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// When it was taken.
+    pub at_ns: u64,
+    /// The function that the thread was in.
+    pub function: Arc<str>,
+    /// That function with those that called it, the outermost first, joined by semicolons.
+    pub path: Arc<str>,
+    /// Which of the location's threads it is of.
+    pub occupant: u32,
 }
 
 /// One call.
@@ -256,6 +271,12 @@ impl Observation {
     pub fn visits(&self) -> u64 {
         let tracks = self.tracks.iter();
         tracks.map(|track| track.visits.len() as u64).sum()
+    }
+
+    /// Samples of all locations.
+    pub fn samples(&self) -> u64 {
+        let tracks = self.tracks.iter();
+        tracks.map(|track| track.samples.len() as u64).sum()
     }
 
     /// How a rank died.

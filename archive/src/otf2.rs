@@ -4,6 +4,7 @@
 //! library        libotf2, loaded at run time; archive and writers call it
 //! communicators  their numbers
 //! functions      MPI functions and regions of the program: number, role, operation of collectives
+//! contexts       calling contexts of samples: the same number for equal ones of all ranks
 //! definitions    system tree, locations, regions, groups, communicators, properties
 //! events         what a location did as enter, communication and leave, in order of time
 //! ```
@@ -13,6 +14,7 @@
 
 mod archive;
 mod communicators;
+mod contexts;
 mod counts;
 mod definitions;
 mod events;
@@ -24,6 +26,7 @@ use crate::new_directory::NewDirectory;
 use crate::saved::{SavedError, SavedObservation};
 use archive::Archive;
 use communicators::Communicators;
+use contexts::Contexts;
 use events::LocationWriter;
 use functions::Regions;
 use library::Library;
@@ -69,14 +72,28 @@ pub fn export(
 
     let communicators = Communicators::of(of);
     let mut exported = Exported::default();
-    let (mut events_of, mut regions) = (Vec::new(), Regions::default());
+    let mut events_of = Vec::new();
+    let (mut regions, mut contexts) = (Regions::default(), Contexts::default());
     archive.begin_events()?;
     for location in of.locations() {
         let writer = archive.events(definitions::location(location.rank, location.thread))?;
-        let mut writer = LocationWriter::new(of, location, &communicators, &mut regions, writer);
+        let met = (&mut regions, &mut contexts);
+        let mut writer = LocationWriter::new(of, location, &communicators, met, writer);
         let mut calls = of.calls(location)?.by_begin()?;
+        // Samples have no duration: they need not be held back until what is around them has ended.
+        let mut samples = of.samples(location)?;
+        let mut sample = samples.next_sample()?;
         while let Some(call) = calls.next_call()? {
+            let begin = call.contents.head.begin();
+            while let Some(before) = sample.take_if(|sample| sample.at_ticks < begin) {
+                writer.sample(&before)?;
+                sample = samples.next_sample()?;
+            }
             writer.call(&call)?;
+        }
+        while let Some(last) = sample {
+            writer.sample(&last)?;
+            sample = samples.next_sample()?;
         }
         let (events, counts) = writer.close(calls.late())?;
         exported.add(events, &counts);
@@ -88,7 +105,13 @@ pub fn export(
     for rank in &others {
         archive.events(definitions::location(*rank, 0))?.close()?;
     }
-    definitions::write(of, &communicators, &events_of, &regions, &archive)?;
+    definitions::write(
+        of,
+        &communicators,
+        &events_of,
+        (&regions, &contexts),
+        &archive,
+    )?;
     definitions::properties(of, &exported, &archive)?;
     archive.close()?;
     dir.appear()?;

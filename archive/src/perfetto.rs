@@ -1,17 +1,20 @@
 //! Writes an observation as a Perfetto trace, for <https://ui.perfetto.dev>.
 //!
 //! A process per rank, a track per location, a slice per call with what it communicated and per
-//! visit of a region around it, an arrow per message, and slices without an end for what was open.
+//! visit of a region around it, an instant per sample with its call path, an arrow per message, and
+//! slices without an end for what was open.
 //!
 //! Each track is a sequence of its own, as if a process had written it, so that its packets are in
 //! the order of time. Calls of a thread do not overlap; where pages of one observation were put to
 //! job time a few ns apart, the begin gives way.
 
+mod arguments;
 mod order;
 pub mod proto;
 
 use crate::flows::{Endpoint, Endpoints};
-use crate::observation::{Call, CallKind, Facts, Observation, Track};
+use crate::observation::{Observation, Sample, Track};
+use arguments::{ARGUMENTS, argument, arguments, count, occupant, text};
 use order::{Begins, DEPTH_MAX, by_begin};
 use prost::Message;
 use proto::{
@@ -20,32 +23,12 @@ use proto::{
 };
 use std::collections::HashMap;
 use std::io::{self, Write};
+use std::sync::Arc;
 
-/// Parts of a call that are shown one by one; of more the number is.
-const PARTS_SHOWN: usize = 16;
 /// By how much what follows each other may overlap in job time.
 const ROUNDING_NS: u64 = 100;
 /// The field of packets in a file, and that a length follows.
 const PACKET_KEY: u8 = 1 << 3 | 2;
-
-/// Names of arguments; their numbers are their places, from 1.
-const ARGUMENTS: [&str; 15] = [
-    "peer",
-    "root",
-    "tag",
-    "bytes sent",
-    "bytes received",
-    "communicator",
-    "peer in the communicator",
-    "collective",
-    "request",
-    "clipped",
-    "part",
-    "parts",
-    "why",
-    "calls",
-    "occupant",
-];
 
 /// Writes a trace.
 ///
@@ -60,6 +43,7 @@ pub fn write(of: &Observation, endpoints: &Endpoints, to: &mut impl Write) -> io
             uuid: thread_uuid(of, track),
             // Interned names belong to one sequence: each track begins with none.
             names: HashMap::new(),
+            paths: HashMap::new(),
             bytes: Vec::new(),
         };
         pen.begin(of, track)?;
@@ -124,6 +108,8 @@ struct Pen<'a, W> {
     sequence: u32,
     uuid: u64,
     names: HashMap<String, u64>,
+    /// Paths of samples, interned as names are: they are long.
+    paths: HashMap<Arc<str>, u64>,
     bytes: Vec<u8>,
 }
 
@@ -181,11 +167,19 @@ impl<W: Write> Pen<'_, W> {
     }
 
     fn events(&mut self, of: &Observation, track: &Track, arrows: &Arrows) -> io::Result<()> {
-        let mut now_ns = self.gap(of, track)?;
+        // Where calls are missing there may be samples: they lie in the slice that says so.
+        let mut gap_ns = self.gap(of, track)?;
+        let mut now_ns = 0;
         // Depth and end of what was entered, the innermost last.
         let mut entered: Vec<(u32, u64)> = Vec::new();
         for (depth, begins) in by_begin(track) {
             let (begin_ns, end_ns) = begins.job_ns();
+            let is_behind = |gap_ns: &u64| begin_ns >= *gap_ns;
+            let is_sample = matches!(begins, Begins::Sample(_));
+            if let Some(until_ns) = gap_ns.take_if(|gap_ns| !is_sample || is_behind(gap_ns)) {
+                now_ns = until_ns.max(now_ns);
+                self.end(now_ns)?;
+            }
             // Slices of a track must nest; rounding to job time may make neighbours overlap by some
             // ns: what is no deeper has ended then.
             let has_ended = |(outer, end_ns): &mut (u32, u64)| {
@@ -198,6 +192,10 @@ impl<W: Write> Pen<'_, W> {
                 self.end(now_ns)?;
             }
             now_ns = begin_ns.max(now_ns);
+            if let Begins::Sample(sample) = begins {
+                self.sample(now_ns, sample)?;
+                continue;
+            }
             let outer_ns = entered.last().map_or(u64::MAX, |(_, end_ns)| *end_ns);
             entered.push((depth, end_ns.max(now_ns).min(outer_ns)));
             match begins {
@@ -213,27 +211,26 @@ impl<W: Write> Pen<'_, W> {
                     let facts = facts.into_iter().collect();
                     self.slice(now_ns, &visit.region, facts, Ends::default())?;
                 }
+                // It has no duration, so nothing lies in it.
+                Begins::Sample(_) => {}
                 Begins::Open(open) => {
-                    let name = open.function.as_deref().unwrap_or_default();
+                    let name = open
+                        .function
+                        .as_deref()
+                        .unwrap_or("MPI (recording was off: nobody noted which call)");
                     let facts = occupant(open.occupant).into_iter().collect();
                     self.slice(now_ns, name, facts, Ends::default())?;
                 }
             }
         }
+        if let Some(until_ns) = gap_ns {
+            now_ns = until_ns.max(now_ns);
+            self.end(now_ns)?;
+        }
         // What is open has no end: Perfetto draws it to the end of the trace.
         while let Some((_, end_ns)) = entered.pop_if(|(_, end_ns)| *end_ns != u64::MAX) {
             now_ns = end_ns.max(now_ns);
             self.end(now_ns)?;
-        }
-
-        if let Some(open) = &track.open {
-            now_ns = open.begin_ns.max(now_ns);
-            let name = open
-                .function
-                .as_deref()
-                .unwrap_or("MPI (recording was off: nobody noted which call)");
-            let facts = occupant(open.occupant).into_iter().collect();
-            self.slice(now_ns, name, facts, Ends::default())?;
         }
 
         if let Some(death) = of.death(track.rank).filter(|_| track.thread == 0) {
@@ -248,18 +245,20 @@ impl<W: Write> Pen<'_, W> {
         Ok(())
     }
 
-    /// Shows where calls are missing at the begin; where they are there from.
-    fn gap(&mut self, of: &Observation, track: &Track) -> io::Result<u64> {
+    /// Shows where calls are missing at the begin, and leaves open what says so; where they are
+    /// there from.
+    fn gap(&mut self, of: &Observation, track: &Track) -> io::Result<Option<u64>> {
         let calls = track.calls.first().map(|call| call.begin_ns);
         let visits = track.visits.first().map(|visit| visit.begin_ns);
-        let first_ns = calls.into_iter().chain(visits).min().unwrap_or(of.to_ns);
+        let first_ns = calls.into_iter().chain(visits).min();
+        let first_ns = first_ns.unwrap_or(of.to_ns);
         let gone_ns = track.gaps.gone_until_ns.unwrap_or(0);
         let why = if track.gaps.left_out > 0 {
             "left out: more calls than were asked for"
         } else if gone_ns > of.from_ns {
             "given up: the buffer was full"
         } else {
-            return Ok(0);
+            return Ok(None);
         };
 
         // Within the observation, whatever the clocks of the rank say.
@@ -270,8 +269,7 @@ impl<W: Write> Pen<'_, W> {
         }
 
         self.slice(of.from_ns, "(not kept)", facts, Ends::default())?;
-        self.end(until_ns)?;
-        Ok(until_ns)
+        Ok(Some(until_ns))
     }
 
     fn slice(
@@ -281,23 +279,7 @@ impl<W: Write> Pen<'_, W> {
         debug_annotations: Vec<DebugAnnotation>,
         arrows: Ends,
     ) -> io::Result<()> {
-        // A name is written once per sequence, with the first event that uses it.
-        let (iid, is_new) = match self.names.get(name) {
-            Some(iid) => (*iid, false),
-            None => {
-                let iid = self.names.len() as u64 + 1;
-                self.names.insert(name.to_owned(), iid);
-                (iid, true)
-            }
-        };
-
-        let interned = is_new.then(|| InternedData {
-            event_names: vec![Name {
-                iid: Some(iid),
-                name: Some(name.to_owned()),
-            }],
-            ..InternedData::default()
-        });
+        let (iid, interned) = self.name(name);
         let event = TrackEvent {
             debug_annotations,
             r#type: Some(SLICE_BEGIN),
@@ -307,6 +289,49 @@ impl<W: Write> Pen<'_, W> {
             ..TrackEvent::default()
         };
 
+        self.event(at_ns, event, interned)
+    }
+
+    /// The number of a name, and what tells it where it is new: a name is written once per
+    /// sequence, with the first event that uses it.
+    fn name(&mut self, name: &str) -> (u64, Option<InternedData>) {
+        if let Some(iid) = self.names.get(name) {
+            return (*iid, None);
+        }
+        let iid = self.names.len() as u64 + 1;
+        self.names.insert(name.to_owned(), iid);
+        let told = Name {
+            iid: Some(iid),
+            name: Some(name.to_owned()),
+        };
+        let interned = InternedData {
+            event_names: vec![told],
+            ..InternedData::default()
+        };
+        (iid, Some(interned))
+    }
+
+    /// A sample: an instant with the name of its function.
+    fn sample(&mut self, at_ns: u64, of: &Sample) -> io::Result<()> {
+        let (iid, mut interned) = self.name(&of.function);
+        let next = self.paths.len() as u64 + 1;
+        let path = *self.paths.entry(Arc::clone(&of.path)).or_insert(next);
+        if path == next {
+            let told = Name {
+                iid: Some(path),
+                name: Some(of.path.as_ref().to_owned()),
+            };
+            let interned = interned.get_or_insert_default();
+            interned.debug_annotation_string_values.push(told);
+        }
+        let mut facts = vec![argument("path", Value::TextIid(path))];
+        facts.extend(occupant(of.occupant));
+        let event = TrackEvent {
+            debug_annotations: facts,
+            r#type: Some(INSTANT),
+            name_iid: Some(iid),
+            ..TrackEvent::default()
+        };
         self.event(at_ns, event, interned)
     }
 
@@ -355,134 +380,5 @@ impl<W: Write> Pen<'_, W> {
             .encode_length_delimited(&mut self.bytes)
             .map_err(io::Error::other)?;
         self.to.write_all(&self.bytes)
-    }
-}
-
-/// What a call communicated.
-fn arguments(call: &Call) -> Vec<DebugAnnotation> {
-    let mut all = of_facts(&call.facts);
-    if matches!(
-        call.facts.kind,
-        CallKind::Collective | CallKind::PostCollective
-    ) {
-        // The same number on all ranks of a communicator: it joins the slices of one collective.
-        all.push(count("collective", call.ordinal));
-    }
-
-    if matches!(
-        call.facts.kind,
-        CallKind::PostSend | CallKind::PostReceive | CallKind::PostCollective
-    ) {
-        // Completions name it, so a wait can be followed back to its post.
-        all.push(count("request", call.request));
-    }
-
-    if call.is_clipped {
-        all.push(argument("clipped", Value::Bool(true)));
-    }
-    all.extend(occupant(call.occupant));
-    for part in call.parts.iter().take(PARTS_SHOWN) {
-        all.push(text("part", described(&part.function, &part.facts)));
-    }
-
-    if call.parts.len() > PARTS_SHOWN {
-        all.push(count("parts", call.parts.len() as u64));
-    }
-    all
-}
-
-/// Which of the track's threads it was; nothing of the first, which is the only one of most.
-fn occupant(occupant: u32) -> Option<DebugAnnotation> {
-    (occupant != 0).then(|| count("occupant", occupant.into()))
-}
-
-fn of_facts(facts: &Facts) -> Vec<DebugAnnotation> {
-    let mut all = Vec::new();
-    let is_collective = matches!(
-        facts.kind,
-        CallKind::Collective | CallKind::PostCollective | CallKind::CollectiveDone
-    );
-    // Tags mean something for point-to-point operations only.
-    let has_tag = !is_collective && !matches!(facts.kind, CallKind::Plain | CallKind::Ended);
-    let who = if is_collective { "root" } else { "peer" };
-    match facts.rank {
-        Some(rank) => all.push(count(who, rank.into())),
-        // The rank of the job is unknown while the group has not been reported.
-        None if facts.peer >= 0 && (has_tag || is_collective) => {
-            all.push(argument(
-                "peer in the communicator",
-                Value::Int(facts.peer.into()),
-            ));
-        }
-        None => {}
-    }
-
-    if has_tag {
-        all.push(argument("tag", Value::Int(facts.tag.into())));
-    }
-    for (name, bytes) in [
-        ("bytes sent", facts.bytes_out),
-        ("bytes received", facts.bytes_in),
-    ] {
-        if bytes > 0 {
-            all.push(count(name, bytes));
-        }
-    }
-
-    if let Some(comm) = facts.comm {
-        all.push(text("communicator", communicator(comm)));
-    }
-    all
-}
-
-/// A communicator as a rank numbers it.
-fn communicator(comm: u32) -> String {
-    match comm {
-        0 => "MPI_COMM_WORLD".to_owned(),
-        1 => "MPI_COMM_SELF".to_owned(),
-        other => format!("communicator {other} of this rank"),
-    }
-}
-
-/// A part of a call in a line.
-fn described(function: &str, facts: &Facts) -> String {
-    let who = match (facts.rank, facts.peer) {
-        (Some(rank), _) => Some(format!("{rank}")),
-        (None, peer) if peer >= 0 => Some(format!("{peer} of the communicator")),
-        _ => None,
-    };
-
-    let (verb, bytes) = match facts.kind {
-        CallKind::Send | CallKind::PostSend | CallKind::Sent => (" to ", facts.bytes_out),
-        _ => (" from ", facts.bytes_in),
-    };
-
-    match (facts.kind, who) {
-        (
-            CallKind::Send
-            | CallKind::PostSend
-            | CallKind::Sent
-            | CallKind::Receive
-            | CallKind::PostReceive
-            | CallKind::Received,
-            Some(who),
-        ) => format!("{function}{verb}{who}, tag {}, {bytes} B", facts.tag),
-        _ => function.to_owned(),
-    }
-}
-
-fn count(name: &str, value: u64) -> DebugAnnotation {
-    argument(name, Value::Uint(value))
-}
-
-fn text(name: &str, value: String) -> DebugAnnotation {
-    argument(name, Value::Text(value))
-}
-
-fn argument(name: &str, value: Value) -> DebugAnnotation {
-    let at = ARGUMENTS.iter().position(|known| *known == name);
-    DebugAnnotation {
-        name_iid: at.map(|at| at as u64 + 1),
-        value: Some(value),
     }
 }

@@ -17,16 +17,24 @@
 //! checksums the lines of CHECKSUMS
 //! writer    a directory that appears whole or not at all
 //! reader    an observation opened and checked
-//! calls     the calls of a location, in order of their ends, in job time
+//! records   all that the bins of a location hold, in order of their ends, in job time
+//! calls     of these the calls and visits of regions, in order of their ends or begins
+//! samples   of these the samples
+//! contexts  the calling contexts of ranks, checked; call_paths: those of samples by name
 //! ```
 
 pub mod bins;
+pub mod call_paths;
 pub mod calls;
 mod checksums;
 mod clock;
+pub mod contexts;
 pub mod format;
 pub mod groups;
 mod reader;
+pub mod records;
+pub mod samples;
+mod saved_call;
 mod view;
 mod writer;
 

@@ -1,7 +1,7 @@
 //! Visits of regions in saved observations: in the order of their begins, in every form.
 
 use invivo_archive::csv;
-use invivo_archive::saved::format::{About, Job, Location, OpenRegion, Region, VERSION, Visits};
+use invivo_archive::saved::format::{About, Counters, Job, Location, OpenRegion, Region, VERSION};
 use invivo_archive::saved::{SavedObservation, Writer};
 use invivo_otfx::{Attributes, Buffer, FlightRecorder, Head, Pass};
 use invivo_proto::ids::RegionId;
@@ -58,10 +58,10 @@ fn save_visits(dir: &Path, steps: u64, visits: u64) {
             region(4096, "main"),
             region(4098, "a, b"),
         ],
-        visits: Some(Visits {
+        visits: Some(Counters {
             stored,
             kept: stored,
-            ..Visits::default()
+            ..Counters::default()
         }),
         // A tick is half a ns, and job time began a second before.
         clock: vec![(0, 1_000_000_000), (2_000_000, 1_001_000_000)],

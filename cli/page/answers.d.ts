@@ -478,6 +478,7 @@ export interface BuffersReply {
   capped: BufferCaps | null;
   thinned: ThinnedSamples | null;
   regions: BufferBooks | null;
+  samples: BufferBooks | null;
 }
 
 export interface ThinnedSamples {
@@ -574,6 +575,7 @@ export interface RecordsReply {
   not_kept: number | null;
   broken: boolean;
   samples: SampleRecord[];
+  contexts: CallingContext[];
 }
 
 export interface SampleRecord {
@@ -582,6 +584,8 @@ export interface SampleRecord {
   ordinal: number;
   context: number;
   values: number[];
+  function: string;
+  occupant: number;
 }
 
 export interface CallRecord {
@@ -643,6 +647,17 @@ export interface LocationPiece {
   regions: RegionName[];
   region_books: BufferBooks | null;
   open_regions: OpenCall[];
+  samples: SampleRecord[];
+  contexts: CallingContext[];
+  sample_books: BufferBooks | null;
+}
+
+export interface CallingContext {
+  number: number;
+  parent: number;
+  kind: string;
+  function: string;
+  module: string;
 }
 
 export interface RegionName {

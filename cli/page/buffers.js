@@ -77,6 +77,12 @@ export const buffers = {
           `${count(reply.regions?.kept ?? 0)} of ${count(reply.regions?.stored ?? 0)}`,
           reply.regions?.kept ?? 0,
         ],
+        [
+          'samples kept',
+          'samples',
+          `${count(reply.samples?.kept ?? 0)} of ${count(reply.samples?.stored ?? 0)}`,
+          reply.samples?.kept ?? 0,
+        ],
         ['bytes per call', 'bytes_per_call', reply.bytes_per_call.toFixed(1), reply.bytes_per_call],
         ['history', 'span', spans(span), span?.min_ns ?? 0],
         ['complete', 'complete', spans(complete), complete?.min_ns ?? 0],

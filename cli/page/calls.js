@@ -24,6 +24,7 @@ import { count, counted, duration, size } from './units.js';
  * @property {number[]} bytes_in
  * @property {number[]} parts
  * @property {Visits} visits
+ * @property {Samples} samples
  *
  * @typedef {object} Visits of regions of the program, in the order of their begins, the outer ones
  * first; a column has an entry for each
@@ -31,6 +32,11 @@ import { count, counted, duration, size } from './units.js';
  * @property {number[]} begin_ns
  * @property {number[]} end_ns
  * @property {number[]} depth regions around it
+ *
+ * @typedef {object} Samples in the order of time; a column has an entry for each
+ * @property {number[]} at_ns
+ * @property {number[]} function places in `functions`; -1 is not known
+ * @property {number[]} path places in `functions`: with its callers, joined by semicolons
  *
  * @typedef {object} Answer
  * @property {number} from_ns
@@ -45,6 +51,13 @@ import { count, counted, duration, size } from './units.js';
  * @typedef {{location: number, call: number}} Place
  */
 
+/** The middle one of what lies between times, in ns; 0 without any. @param {number[]} times */
+function median(times) {
+  const apart = times.slice(1).map((at, before) => at - times[before]);
+  apart.sort((one, other) => one - other);
+  return apart[apart.length >> 1] ?? 0;
+}
+
 /** Beyond any number of calls. */
 const FAR = 2 ** 24;
 const UNITS = { ns: 1, us: 1e3, ms: 1e6, s: 1e9 };
@@ -55,7 +68,10 @@ export class Calls {
     this.answer = answer;
     this.locations = answer.locations;
     const times = answer.functions.map((_, at) => ({ at, ns: 0, isCalled: false }));
-    for (const { function: functions, begin_ns, end_ns, visits } of this.locations) {
+    /** How long a sample stands for, as a rule: half of them are no further apart. @type {number[]} */
+    this.apart = this.locations.map(({ samples }) => median(samples.at_ns));
+    for (const [place, of] of this.locations.entries()) {
+      const { function: functions, begin_ns, end_ns, visits, samples } = of;
       functions.forEach((at, call) => {
         if (at < 0) return;
         times[at].ns += end_ns[call] - begin_ns[call];
@@ -64,6 +80,7 @@ export class Calls {
       visits.region.forEach((at, visit) => {
         times[at].ns += visits.end_ns[visit] - visits.begin_ns[visit];
       });
+      for (const at of samples.function) if (at >= 0) times[at].ns += this.apart[place];
     }
     // Calls first: regions contain them, and lie below.
     times.sort((one, other) => Number(other.isCalled) - Number(one.isCalled) || other.ns - one.ns);
@@ -107,6 +124,22 @@ export class Calls {
     return `rank ${this.rankName(location)}: in ${inside
       .map((at) => this.answer.functions[at])
       .join(' > ')}`;
+  }
+
+  /** Samples of all locations. */
+  samples() {
+    return this.locations.reduce((sum, { samples }) => sum + samples.at_ns.length, 0);
+  }
+
+  /** Where a location was sampled at a time, in words. @param {number} location
+   * @param {number} ns */
+  sampledAt(location, ns) {
+    const { at_ns, path } = this.locations[location].samples;
+    const behind = at_ns.findIndex((at) => at > ns);
+    const at = (behind < 0 ? at_ns.length : behind) - 1;
+    if (at < 0 || ns - at_ns[at] > 2 * this.apart[location] || path[at] < 0) return '';
+    const functions = this.answer.functions[path[at]].split(';');
+    return `rank ${this.rankName(location)}: sampled in ${functions.join(' > ')}`;
   }
 
   /** Calls of all locations. */

@@ -27,6 +27,8 @@ const [NAME_PIXELS, MARK_PIXELS] = [44, 110];
 const [FAINT, SHARED_MIN] = [0.15, 0.35];
 /** Regions inside of each other that are told apart, and how opaque each is. */
 const [DEPTH_SHOWN, REGION_SHADE] = [4, 0.3];
+/** The part of a row in which samples are, and for how many of their intervals one stands. */
+const [SAMPLES_PART, SAMPLE_STANDS] = [0.4, 1.5];
 
 /** @param {Pen} pen @param {Calls} calls @param {number} location
  * @param {Set<number> | null} found calls that were found; without it all */
@@ -41,6 +43,7 @@ export function drawRow(pen, calls, location, found) {
     context.fillRect(0, y + high - 1, Math.min(Math.max(x(of.gone_until_ns), 0), width), 1);
   }
   drawVisits(pen, calls, location);
+  drawSamples(pen, calls, location);
   // The pixel that short calls share: its begin, the time in calls, and the longest of them.
   let [pixel, busy, longest, best] = [-1, 0, 0, -1];
   const flush = () => {
@@ -109,6 +112,42 @@ function drawVisits(pen, calls, location) {
       drawName(context, name, Math.max(from, 0), top, to - from, rest, pen.dim);
     }
   });
+}
+
+/** Where the thread was between its calls, at the foot of its row: each sample up to the next one,
+ * but not for longer than samples are apart.
+ * @param {Pen} pen @param {Calls} calls @param {number} location */
+function drawSamples(pen, calls, location) {
+  const { context, x, width, row, view } = pen;
+  const { at_ns, function: functions } = calls.locations[location].samples;
+  const high = Math.max((row - 2) * SAMPLES_PART, 2);
+  const top = pen.y(location) + row - 1 - high;
+  const most = SAMPLE_STANDS * calls.apart[location];
+  // Neighbours in one function are one stroke, which has room for its name.
+  let [begin, end, which] = [0, -Infinity, -1];
+  let drawn = -1;
+  const flush = () => {
+    const from = Math.max(x(begin), drawn, -1);
+    const to = Math.min(Math.max(x(end), Math.floor(from) + 1), width + 1);
+    if (which < 0 || to <= from) return;
+    drawn = to;
+    context.fillStyle = calls.colours[which];
+    context.fillRect(from, top, to - from, high);
+    if (to - from > NAME_PIXELS && high > 8) {
+      const name = calls.answer.functions[which];
+      drawName(context, name, Math.max(from, 0), top, to - from, high);
+    }
+  };
+  at_ns.forEach((at, sample) => {
+    const until = Math.min(at_ns[sample + 1] ?? Infinity, at + most);
+    if (at > view.to || until < view.from) return;
+    if (functions[sample] !== which || at > end) {
+      flush();
+      [begin, which] = [at, functions[sample]];
+    }
+    end = until;
+  });
+  flush();
 }
 
 /** @param {CanvasRenderingContext2D} context @param {string} name @param {number} x

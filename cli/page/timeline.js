@@ -89,10 +89,11 @@ export const timeline = {
     /** @param {Calls} of */
     function tell(of) {
       const { answer } = of;
-      const [all, visits] = [of.count(), of.visits()];
+      const [all, visits, samples] = [of.count(), of.visits(), of.samples()];
       say(
         about,
         `${counted(all, 'call')} ${visits ? `and ${counted(visits, 'visit')} of regions ` : ''}` +
+          `${samples ? `and ${counted(samples, 'sample')} ` : ''}` +
           `of ${counted(of.locations.length, 'location')}, ` +
           `${counted(answer.messages.length, 'message')} with both ends; seen at ` +
           new Date().toLocaleTimeString() +
@@ -100,6 +101,7 @@ export const timeline = {
       );
       about.dataset.calls = `${all}`;
       about.dataset.visits = `${visits}`;
+      about.dataset.samples = `${samples}`;
       about.dataset.messages = `${answer.messages.length}`;
       say(missing, of.missing().join('\n'));
     }

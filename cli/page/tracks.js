@@ -88,14 +88,19 @@ export class Tracks {
     if (!this.calls) return;
     const { locations, answer } = this.calls;
     const first = locations.reduce(
-      (min, { begin_ns, visits }) => Math.min(min, begin_ns[0] ?? min, visits.begin_ns[0] ?? min),
+      (min, { begin_ns, visits, samples }) =>
+        Math.min(min, begin_ns[0] ?? min, visits.begin_ns[0] ?? min, samples.at_ns[0] ?? min),
       Infinity,
     );
     const last = locations.reduce(
       (max, of) =>
         of.visits.end_ns.reduce(
           (end, visit) => Math.max(end, visit),
-          Math.max(max, of.open ? answer.to_ns : (of.end_ns.at(-1) ?? max)),
+          Math.max(
+            max,
+            of.open ? answer.to_ns : (of.end_ns.at(-1) ?? max),
+            of.samples.at_ns.at(-1) ?? max,
+          ),
         ),
       -Infinity,
     );
@@ -234,7 +239,9 @@ export class Tracks {
     const { calls } = this;
     const box = this.canvas.getBoundingClientRect();
     const location = Math.floor((event.clientY - box.top - AXIS) / this.row());
-    return calls?.locations[location] ? calls.regionsAt(location, this.time(event)) : '';
+    if (!calls?.locations[location]) return '';
+    const ns = this.time(event);
+    return calls.sampledAt(location, ns) || calls.regionsAt(location, ns);
   }
 
   /** @param {MouseEvent} event */

@@ -2,8 +2,8 @@
 
 use invivo_archive::saved::Writer;
 use invivo_archive::saved::format::{
-    About, Communicator, Job, Ledger, Location, Loss, Membership, OpenCall, OpenRegion, Region,
-    VERSION, Visits,
+    About, Communicator, Context, Counters, FrameKind, Job, Ledger, Location, Loss, Membership,
+    OpenCall, OpenRegion, Region, VERSION,
 };
 use invivo_grpc::v1;
 use invivo_proto::mpi::FUNCTIONS;
@@ -229,7 +229,9 @@ fn location(
         }),
         open_regions: about.open_regions.iter().map(open_region).collect(),
         regions: about.regions.iter().map(region).collect(),
-        visits: about.region_books.as_ref().and_then(visits),
+        visits: about.region_books.as_ref().and_then(counters),
+        contexts: about.contexts.iter().map(context).collect(),
+        samples: about.sample_books.as_ref().and_then(counters),
         ledger: about.ledger.as_ref().map(ledger).unwrap_or_default(),
         losses: about.losses.iter().map(loss).collect(),
         gone_until_ns: about.gone_until_ns,
@@ -260,9 +262,19 @@ fn region(of: &v1::RegionName) -> Region {
     }
 }
 
+fn context(of: &v1::CallingContext) -> Context {
+    Context {
+        number: of.number,
+        parent: of.parent,
+        kind: FrameKind::named(&of.kind),
+        module: of.module.clone(),
+        name: of.function.clone(),
+    }
+}
+
 /// Nothing where there were none.
-fn visits(of: &v1::BufferBooks) -> Option<Visits> {
-    (of.stored != 0).then_some(Visits {
+fn counters(of: &v1::BufferBooks) -> Option<Counters> {
+    (of.stored != 0).then_some(Counters {
         stored: of.stored,
         kept: of.kept,
         reduced: of.reduced,

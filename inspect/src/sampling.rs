@@ -2,12 +2,16 @@
 //!
 //! ```text
 //! Sampler <- child, service      the supervisor's side: a process of its own, and orders to it
-//! service <- threads, mappings, gathered     empties rings, follows paths, answers
+//! service <- threads, mappings, gathered, one_by_one, outbox
+//!                                empties rings, follows paths, tells samples, answers
 //! cost, tally                    what a sample takes from its thread, and all of them so far
-//! threads <- ring <- record      an event for each thread, and what the kernel writes
+//! threads <- ordinals, ring <- record
+//!                                an event for each thread, and what the kernel writes
 //! mappings                       which files have code there now
 //! gathered <- path, paths        places in files, and how often each path was seen
 //! answer <- namer                functions of places, added up to a tree
+//! one_by_one <- held <- contexts each sample, with the number of its calling context
+//! outbox                         what the supervisor has no room for yet
 //! ```
 //!
 //! A thread that runs is interrupted by the kernel at even intervals of its time on a processor,
@@ -18,10 +22,15 @@
 //! a second after it began; what runs for a shorter time may not be.
 
 mod answer;
+mod contexts;
 mod cost;
 mod gathered;
+mod held;
 mod mappings;
 mod namer;
+mod one_by_one;
+mod ordinals;
+mod outbox;
 mod path;
 mod paths;
 mod record;
@@ -66,7 +75,7 @@ pub struct Sampler {
 /// What one receive brought.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// A [`FromSupervisor::Profiled`].
+    /// A [`FromSupervisor::Profiled`], [`FromSupervisor::Contexts`] or [`FromSupervisor::Samples`].
     Message(FromSupervisor),
     /// Nothing now.
     Nothing,
@@ -76,8 +85,8 @@ pub enum Received {
 
 impl Sampler {
     /// Starts to sample a process of a rank, so many times a second: between [`FREQUENCY_MIN`] and
-    /// [`FREQUENCY_MAX`]. Takes a second at most. `prepare` is done first, by the sampler's
-    /// process.
+    /// [`FREQUENCY_MAX`], and that halved so often. Takes a second at most. `prepare` is done
+    /// first, by the sampler's process.
     ///
     /// # Errors
     /// Why the process cannot be sampled.
@@ -85,6 +94,7 @@ impl Sampler {
         rank: Rank,
         pid: Pid,
         frequency: u32,
+        halvings: u32,
         prepare: impl FnOnce(),
     ) -> Result<Sampler, NoSamples> {
         // A child may not open it where Yama restricts this to parents.
@@ -114,23 +124,28 @@ impl Sampler {
             sampling: 0,
             child: child.ok_or(NoSamples::NoRoom)?,
         };
-        sampler.set_frequency(frequency.max(FREQUENCY_MIN))?;
+        sampler.set_frequency(frequency.max(FREQUENCY_MIN), halvings)?;
         Ok(sampler)
     }
 
-    /// Samples so many times a second from now on, [`FREQUENCY_MAX`] at most; 0: no longer. What
-    /// was seen stays. Takes a second at most.
+    /// Samples so many times a second from now on, [`FREQUENCY_MAX`] at most, and that halved so
+    /// often; 0: no longer. What was seen stays. Takes a second at most.
+    ///
+    /// The samples of a thread are numbered on; with another frequency, not counting its halvings,
+    /// their numbers begin anew: those of before can be received as soon as this is done, and do
+    /// not come later.
     ///
     /// # Errors
     /// Why the process cannot be sampled: then it is not any more. After [`NoSamples::Silent`] the
     /// order may be done later; after [`NoSamples::Broken`] this sampler is of no use.
-    pub fn set_frequency(&mut self, frequency: u32) -> Result<(), NoSamples> {
+    pub fn set_frequency(&mut self, frequency: u32, halvings: u32) -> Result<(), NoSamples> {
         self.sampling = self.sampling.wrapping_add(1);
         let sampling = self.sampling;
         let frequency = frequency.min(FREQUENCY_MAX);
         let order = ToSupervisor::Sample {
             sampling,
             frequency,
+            halvings,
         };
         if !self.order(&order) {
             return Err(NoSamples::Broken);
@@ -164,12 +179,15 @@ impl Sampler {
         self.order(&ToSupervisor::Profile { profile })
     }
 
-    /// The next message, without waiting: all of them are [`FromSupervisor::Profiled`].
+    /// The next message, without waiting: a part of an answer, or unasked what samples were taken:
+    /// [`FromSupervisor::Contexts`] before the first [`FromSupervisor::Samples`] of them.
     pub fn receive(&mut self) -> Received {
         match receive(self.answers.as_fd()) {
-            Received::Message(message @ FromSupervisor::Profiled { .. }) => {
-                Received::Message(message)
-            }
+            Received::Message(
+                message @ (FromSupervisor::Profiled { .. }
+                | FromSupervisor::Contexts { .. }
+                | FromSupervisor::Samples { .. }),
+            ) => Received::Message(message),
             Received::Nothing => Received::Nothing,
             Received::Message(_) | Received::Ended => Received::Ended,
         }

@@ -4,6 +4,7 @@ pub mod assignment;
 pub mod fd_handover;
 mod inspection;
 mod measuring;
+mod passed;
 pub mod pause;
 pub mod place_socket;
 mod program_metrics;

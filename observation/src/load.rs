@@ -67,6 +67,8 @@ pub fn load(saved: &SavedObservation, tell: impl Fn(u64)) -> anyhow::Result<Load
     for rank in 0..about.job.ranks {
         super::regions::define(saved, rank, &mut observed)?;
     }
+    super::samples::define(saved, &mut observed)?;
+    let mut sampled = super::samples::Sampled::of(saved)?;
     let mut reading = Vec::new();
     let mut heap = BinaryHeap::new();
     let mut reduced = 0;
@@ -92,6 +94,7 @@ pub fn load(saved: &SavedObservation, tell: impl Fn(u64)) -> anyhow::Result<Load
     let mut read = 0u64;
     while let Some(Reverse((_, index))) = heap.pop() {
         let one = &mut reading[index];
+        sampled.give_until(one.next.job_ns.end, &mut observed)?;
         give(&mut observed, one, &regions)?;
         read += 1;
         if read.is_multiple_of(STEP) {
@@ -102,6 +105,7 @@ pub fn load(saved: &SavedObservation, tell: impl Fn(u64)) -> anyhow::Result<Load
             one.next = next;
         }
     }
+    sampled.give_until(u64::MAX, &mut observed)?;
     for location in saved.locations() {
         let id = observed_location(location).id;
         super::regions::follow(saved, location, id, &mut observed)?;
@@ -163,7 +167,6 @@ fn regions(names: &[String]) -> Vec<Option<RegionId>> {
 }
 
 fn observed_location(of: &Location) -> ObservedLocation {
-    let thread = u16::try_from(of.thread).unwrap_or(u16::MAX);
     let open = of.open.as_ref().map(|open| {
         let region = FUNCTIONS.iter().position(|one| one.name == open.function);
         let region = RegionId(region.unwrap_or(0) as u16);
@@ -171,10 +174,7 @@ fn observed_location(of: &Location) -> ObservedLocation {
     });
     let ledger = &of.ledger;
     ObservedLocation {
-        id: LocationId {
-            rank: Rank(of.rank),
-            thread,
-        },
+        id: super::samples::id(of),
         state: match of.state.as_str() {
             "computing" => RankState::Computing,
             "in MPI" => RankState::InMpi,

@@ -9,6 +9,7 @@
 
 mod load;
 mod regions;
+mod samples;
 mod serve;
 
 use anyhow::Context;

@@ -72,7 +72,7 @@ pub enum Dimension {
     },
 }
 
-/// A limit for everything that is no sample.
+/// A limit for everything that is no sample: levels of samples alone are not counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventCap {
     /// Its part of all bins, in thousandths.
@@ -98,6 +98,8 @@ pub enum Label {
     Rest,
     /// A class rule's events.
     Class,
+    /// A class rule's samples, if it claims nothing else.
+    Samples,
     /// Calls and regions of this depth; the first level of its rule holds the deeper ones too.
     Depth(u8),
     /// Calls and regions shorter than 2^this ticks, and not short enough for the level below.
@@ -108,6 +110,13 @@ pub enum Label {
     Ordinal(u8),
     /// Levels of strategies that are long gone.
     Earlier,
+}
+
+impl Label {
+    /// Whether an [`EventCap`] is about its level: it may hold something else than samples.
+    pub fn holds_events(self) -> bool {
+        !matches!(self, Label::Ordinal(_) | Label::Samples)
+    }
 }
 
 impl Strategy {
@@ -178,6 +187,7 @@ impl Rule {
     fn labels(&self) -> Vec<Label> {
         let count = self.levels() as u8;
         let label = |level: u8| match self.by {
+            Dimension::Class if self.of == Classes::of(&[EventClass::Sample]) => Label::Samples,
             Dimension::Class => Label::Class,
             Dimension::Depth { kept, .. } => Label::Depth(kept.saturating_add(count - level)),
             Dimension::Duration { kept_log2, .. } => {

@@ -4,6 +4,7 @@
 
 pub mod analyses;
 pub mod buffers;
+pub mod contexts;
 pub mod fault;
 pub mod framing;
 pub mod grid;

@@ -387,12 +387,14 @@ fn every_variant_of_the_supervisors_has_a_sample() {
         FromSupervisor::Faulted(_) => 10,
         FromSupervisor::Sampling { .. } => 11,
         FromSupervisor::Profiled { .. } => 12,
-        FromSupervisor::Measuring { .. } => 13,
-        FromSupervisor::Measured(_) => 14,
-        FromSupervisor::Spent { .. } => 15,
-        FromSupervisor::MetricsTried { .. } => 16,
+        FromSupervisor::Contexts { .. } => 13,
+        FromSupervisor::Samples { .. } => 14,
+        FromSupervisor::Measuring { .. } => 15,
+        FromSupervisor::Measured(_) => 16,
+        FromSupervisor::Spent { .. } => 17,
+        FromSupervisor::MetricsTried { .. } => 18,
     };
-    complete(&messages::from_supervisors(), number, 17);
+    complete(&messages::from_supervisors(), number, 19);
     let number = |message: &ToSupervisor| match message {
         ToSupervisor::Stop { .. } => 0,
         ToSupervisor::Continue { .. } => 1,

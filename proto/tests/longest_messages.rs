@@ -3,7 +3,7 @@
 mod samples;
 
 use invivo_proto::control;
-use invivo_proto::control::{fault, local, profile, regions, sites, stacks};
+use invivo_proto::control::{contexts, fault, local, profile, regions, sites, stacks};
 use invivo_proto::ids::{CommId, Rank, RegionId, WorldRank};
 
 /// The bound of what places tell each other is that of its longest message.
@@ -179,7 +179,24 @@ fn the_longest_messages_of_a_supervisor_fit() {
         nodes: vec![node; local::PROFILE_PART_MAX],
         rest: 0,
     };
-    for message in [walked, named, faulted, profiled] {
+    let context = contexts::Context {
+        parent: 0,
+        frame: stacks::Frame::Python {
+            file: "m".repeat(stacks::MODULE_BYTES_MAX),
+            name: "f".repeat(stacks::FUNCTION_BYTES_MAX),
+        },
+    };
+    let met = local::FromSupervisor::Contexts {
+        first: 1,
+        contexts: vec![context; contexts::CONTEXTS_PART_MAX],
+    };
+    let taken = local::FromSupervisor::Samples {
+        tid: 0,
+        halvings: 0,
+        left_out: 0,
+        taken: vec![contexts::Taken::default(); contexts::SAMPLES_PART_MAX],
+    };
+    for message in [walked, named, faulted, profiled, met, taken] {
         let bytes = control::encode(&message).unwrap().len();
         assert!(bytes <= local::LOCAL_BYTES_MAX, "{bytes}");
     }

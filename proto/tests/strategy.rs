@@ -131,6 +131,8 @@ fn what_has_no_effect_is_refused_with_the_reason() {
         "depth:2,duration:1ms",
         "class:region",
         "class:call",
+        "class:sample",
+        "samples",
     ] {
         assert!(text.parse::<Kept>().is_ok(), "{text}");
     }
@@ -138,19 +140,15 @@ fn what_has_no_effect_is_refused_with_the_reason() {
         (
             "class:metric",
             "class:metric has no effect: buffers hold no metrics yet; give time, duration:1ms, \
-             depth:2, class:region or iterations:4@MPI_Barrier",
-        ),
-        (
-            "class:sample",
-            "class:sample has no effect: buffers hold no samples yet",
+             depth:2, class:region, samples or iterations:4@MPI_Barrier",
         ),
         (
             "time,cap=50%",
-            "a cap has no use: it leaves the rest of the buffer to samples",
+            "a cap has no use: a quarter of the buffer is left to samples",
         ),
         (
-            "samples,cap=50%",
-            "samples has no effect: buffers hold no samples yet",
+            "samples,class:metric",
+            "class:metric has no effect: buffers hold no metrics yet",
         ),
     ] {
         let refused = text.parse::<Kept>().expect_err("refused").to_string();

@@ -6,8 +6,9 @@ mod samples;
 
 use fingerprint::fingerprint;
 use invivo_proto::control::{
-    analyses, buffers, fault, hang, local, meetings, metrics, named_ranks, overhead, peer, profile,
-    regions, results, selection, sites, stacks, strategy, timeline, tree, wait_states,
+    analyses, buffers, contexts, fault, hang, local, meetings, metrics, named_ranks, overhead,
+    peer, profile, regions, results, selection, sites, stacks, strategy, timeline, tree,
+    wait_states,
 };
 use invivo_proto::record::{MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS, RecordKind};
 use invivo_proto::{channel, control, definition, mpi, packet, record, shm, varint};
@@ -214,6 +215,7 @@ fn limits_are_the_sources() {
         ("local::PROFILE_PART_MAX", local::PROFILE_PART_MAX as i64),
         ("sites::ROWS_MAX", sites::ROWS_MAX.into()),
         ("sites::FILE_BYTES_MAX", sites::FILE_BYTES_MAX as i64),
+        ("contexts::CONTEXTS_MAX", contexts::CONTEXTS_MAX.into()),
         ("regions::ROWS_MAX", regions::ROWS_MAX.into()),
         ("metrics::METRICS_MAX", metrics::METRICS_MAX as i64),
         ("overhead::EVENTS_MAX", overhead::EVENTS_MAX as i64),
@@ -445,6 +447,7 @@ fn the_document_has_seen_the_source() {
         "control/places.rs",
         "control/profile.rs",
         "control/record_class.rs",
+        "control/contexts.rs",
         "control/regions.rs",
         "control/selection.rs",
         "control/sites.rs",

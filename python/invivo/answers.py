@@ -1026,6 +1026,9 @@ class BuffersReply(Answer):
     regions: BufferBooks | None
     """Where visits of regions are; absent if there are none. All numbers above are of calls alone,
     but those of levels, losses and bytes."""
+    samples: BufferBooks | None
+    """Where samples are; absent if there are none. Dropped are those of threads without a buffer as
+    well, and those for which their sampler had no room."""
 
 
 @dataclass(frozen=True)
@@ -1222,6 +1225,8 @@ class RecordsReply(Answer):
     samples: list[SampleRecord]
     """The samples, in order of time. Calls and samples share the page, which holds all of both in
     its time."""
+    contexts: list[CallingContext]
+    """Calling contexts of the samples, with their callers."""
 
 
 @dataclass(frozen=True)
@@ -1236,9 +1241,14 @@ class SampleRecord(Answer):
     """Number of the sample in units of the first interval, from 1; after n halvings a multiple of
     2^n."""
     context: int
-    """The calling context's number."""
+    """The calling context's number; 0 if it is not known."""
     values: list[int]
     """Values of its counters."""
+    function: str
+    """The function that the thread was in, "[kernel]" for the kernel; of a function that its file
+    does not name, the file; empty if it is not known."""
+    occupant: int
+    """Which of the threads that have the location one after the other it is of, counted from 0."""
 
 
 @dataclass(frozen=True)
@@ -1363,6 +1373,30 @@ class LocationPiece(Answer):
     """Account of the buffer's visits of regions."""
     open_regions: list[OpenCall]
     """Regions that the location is in, the outermost first."""
+    samples: list[SampleRecord]
+    """Samples of the interval, in order of time."""
+    contexts: list[CallingContext]
+    """Calling contexts of these samples, with their callers; with a save, and the rank's first
+    location, all that the rank has met."""
+    sample_books: BufferBooks
+    """Account of the buffer's samples."""
+
+
+@dataclass(frozen=True)
+class CallingContext(Answer):
+    """What the number of a calling context stands for in the samples of one rank: a function with
+    the functions that called it."""
+
+    number: int
+    """As samples of this rank carry it, from 1."""
+    parent: int
+    """Number of the caller's context, which is lower; 0 if there is no caller."""
+    kind: str
+    """As in StacksNode."""
+    function: str
+    """As in StacksNode."""
+    module: str
+    """As in StacksNode; "[kernel]" for time in the kernel."""
 
 
 @dataclass(frozen=True)
@@ -1370,7 +1404,7 @@ class RegionName(Answer):
     """What the number of a region stands for in the records of one rank."""
 
     number: int
-    """"""
+    """As visits of this rank carry it."""
     name: str
     """As the program marks it, or the function's; of a function that its file does not name, the
     file and the address in it."""

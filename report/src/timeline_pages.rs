@@ -3,9 +3,11 @@
 use crate::rows::Start;
 use invivo_archive::flows::{Endpoints, Member, Message};
 use invivo_archive::observation::{
-    Call, CallKind, Facts, Gaps, Names, Observation, Open, Part, Visit,
+    Call, CallKind, Facts, Gaps, Names, Observation, Open, Part, Sample, Visit,
 };
 use invivo_archive::perfetto;
+use invivo_archive::saved::call_paths::UNKNOWN;
+use invivo_archive::saved::format::{Context, FrameKind};
 use invivo_archive::waiters::Waiter;
 use invivo_grpc::v1;
 use invivo_proto::control::analyses::AnalysesStatus;
@@ -14,6 +16,7 @@ use invivo_proto::control::tree::Ended;
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// An observation that grows page by page.
 #[derive(Debug, Default)]
@@ -81,6 +84,21 @@ impl TimelinePages {
             self.endpoints.note(&call, begin_ticks, member, of, number);
             track.calls.push(call);
         }
+
+        let paths = paths(&piece.contexts, &mut self.names);
+        let samples = piece.samples.iter();
+        track.samples.extend(samples.map(|of| Sample {
+            at_ns: of.at_ns,
+            function: self.names.one(match of.function.as_str() {
+                "" => UNKNOWN,
+                function => function,
+            }),
+            path: match paths.get(&of.context) {
+                Some(path) => path.clone(),
+                None => self.names.one(UNKNOWN),
+            },
+            occupant: of.occupant,
+        }));
 
         let gaps: &mut Gaps = &mut track.gaps;
         // Only the first piece of a location counts them.
@@ -162,6 +180,31 @@ fn visit(record: &v1::CallRecord, names: &mut Names) -> Visit {
         depth: record.depth,
         is_clipped: record.clipped,
     }
+}
+
+/// What separates functions of a path must not be in one.
+fn step(function: &str) -> String {
+    function.replace([';', '\n'], ":")
+}
+
+/// The functions of each calling context, the outermost first, joined by semicolons.
+fn paths(contexts: &[v1::CallingContext], names: &mut Names) -> HashMap<u32, Arc<str>> {
+    let mut paths: HashMap<u32, Arc<str>> = HashMap::new();
+    // Callers have lower numbers.
+    for context in contexts {
+        let function = Context {
+            kind: FrameKind::named(&context.kind),
+            module: context.module.clone(),
+            name: context.function.clone(),
+            ..Context::default()
+        };
+        let path = match paths.get(&context.parent) {
+            Some(callers) => format!("{callers};{}", step(function.called())),
+            None => step(function.called()),
+        };
+        paths.insert(context.number, names.one(&path));
+    }
+    paths
 }
 
 fn call(record: &v1::CallRecord, known: &Known, names: &mut Names) -> Call {

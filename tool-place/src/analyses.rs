@@ -335,6 +335,11 @@ pub struct OneSink<'a> {
 }
 
 impl OneSink<'_> {
+    /// The ticks of a time of `CLOCK_MONOTONIC` on this node.
+    pub fn ticks_of(&self, monotonic_ns: u64) -> u64 {
+        self.analyses.clock.at_ticks(monotonic_ns)
+    }
+
     /// A call and its parts; `clipped` where that is only a part of the call.
     #[inline]
     pub fn call(&mut self, call: &Call, parts: &[Part], clipped: bool) {

@@ -16,6 +16,7 @@
 #![deny(unsafe_code)]
 
 pub mod analyses;
+pub mod contexts;
 pub mod cuts;
 pub mod definitions;
 pub mod displaced;
@@ -34,6 +35,7 @@ pub mod process;
 pub mod rank;
 pub mod recording;
 pub mod role;
+pub mod samples;
 pub mod start;
 pub mod store;
 pub mod supervisors;

@@ -11,7 +11,7 @@ use crate::tap::Taps;
 use crate::time_point::LATENCY_NS;
 use crate::traffic::When;
 use invivo_mpi_link::BUFFERS_MAX;
-use invivo_otfx::{Attributes, Pass};
+use invivo_otfx::{Attributes, Pass, Sample};
 use invivo_proto::control::peer::Clipping;
 use invivo_proto::control::results::Ledger;
 use invivo_proto::ids::{LocationId, RegionId};
@@ -211,6 +211,21 @@ impl Both<'_> {
     /// A visit of a region of a saved observation.
     pub fn saved_region(&mut self, pass: &Pass, attributes: Attributes) {
         self.store.region(pass, attributes);
+    }
+
+    /// A sample, if it was taken while recording was on. It may come behind calls that were made
+    /// after it.
+    pub fn sample(&mut self, sample: &Sample<'_>) {
+        self.reach(sample.time);
+        let mut parts = self.cuts.parts(sample.time, sample.time.saturating_add(1));
+        if parts.next().is_some() {
+            self.store.sample(sample);
+        }
+    }
+
+    /// A sample of a saved observation.
+    pub fn saved_sample(&mut self, sample: &Sample<'_>) {
+        self.store.sample(sample);
     }
 
     /// What is left of a call of a saved observation: more of what it completed.

@@ -235,6 +235,7 @@ impl Place {
         self.local.feed.analyses.set_time(now, self.tree.clock());
         let answers = self.switches.step(now, self.tree.clock(), &mut self.local);
         self.answer(now, answers);
+        self.sampling.end_of_ranks(now, &mut self.local);
         let mut answers = self.sampling.orders.due(now);
         answers.extend(self.measuring.orders.due(now));
         self.answer(now, answers);

@@ -11,9 +11,12 @@ mod ledger_report;
 pub mod observed;
 mod open_calls;
 mod salvage;
+mod sampled;
 pub mod saved;
 pub mod timeline;
 mod trouble;
+
+pub use buffers::CONTEXT_TAKES;
 
 use crate::analyses::Analyses;
 use crate::cuts::Cuts;
@@ -22,6 +25,7 @@ use crate::intake::Piece;
 use crate::location::{Both, Location, Missing};
 use crate::memory::{Memory, Slot};
 use crate::notes::{Notes, Trouble};
+use crate::samples::Samples;
 use crate::store::Budget;
 use crate::tap::Taps;
 use invivo_proto::ids::{LocationId, Rank};
@@ -81,6 +85,7 @@ pub struct RankRecords {
     /// What its calls and its regions cost it, in ns, as it was told last: an estimate that falls
     /// is none of what was spent.
     cost_ns: Cell<(u64, u64)>,
+    samples: Samples,
 }
 
 impl RankRecords {
@@ -96,6 +101,7 @@ impl RankRecords {
             is_lost: false,
             leavings: None,
             cost_ns: Cell::default(),
+            samples: Samples::default(),
         }
     }
 

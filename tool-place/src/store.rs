@@ -8,7 +8,7 @@ use crate::generator::Generator;
 use invivo_mpi_link::clock::NodeClock;
 use invivo_otfx::{
     AtCap, Attributes, BIN_BYTES_MIN, Buffer, Classes, Dimension, EventCap, EventClass, Frozen,
-    Geometry, Pass, Unfit,
+    Geometry, Pass, Sample, Unfit,
 };
 use invivo_proto::control::buffers::RecordClass;
 use invivo_proto::control::results::Ledger;
@@ -19,17 +19,37 @@ use invivo_proto::ids::{CommLocal, RegionId};
 use invivo_proto::record::{Call, Part};
 use std::num::NonZeroU64;
 
+/// The part of a buffer, in thousandths, that is left to calls and regions where it keeps samples,
+/// too.
+const EVENTS_PERMILLE: u16 = 750;
+
+/// Whether buffers keep samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeepsSamples {
+    /// There were none so far.
+    #[default]
+    No,
+    /// A part of each buffer is theirs.
+    Now,
+    /// No more come: what is there stays until its room is wanted.
+    NoMore,
+}
+
 /// A strategy as requested, and as buffers take it.
 #[derive(Clone, Debug, Default)]
 pub struct Keeping {
     /// As requested.
     pub asked: Strategy,
+    /// Whether samples are kept beside the rest.
+    pub samples: KeepsSamples,
     of_buffer: invivo_otfx::Strategy,
 }
 
 impl Keeping {
-    /// By a clock, for durations.
-    pub fn new(asked: Strategy, clock: &NodeClock) -> Keeping {
+    /// By a clock, for durations. With samples a part of the buffer is theirs: they come behind the
+    /// calls of their time, and many of one kind must not push out the other. Where the strategy
+    /// says nothing of them the newest are kept, as of calls.
+    pub fn new(asked: Strategy, clock: &NodeClock, samples: KeepsSamples) -> Keeping {
         let rule = |rule: Rule| invivo_otfx::Rule {
             of: match rule {
                 Rule::Class(class) => Classes::of(&[of_class(class)]),
@@ -52,14 +72,25 @@ impl Keeping {
                 },
             },
         };
+        let is_of_samples =
+            |rule: Rule| matches!(rule, Rule::Samples | Rule::Class(RecordClass::Sample));
+        let newest = Rule::Class(RecordClass::Sample);
+        let newest =
+            (samples != KeepsSamples::No && !asked.rules().any(is_of_samples)).then_some(newest);
+        let of_cap = asked.cap_permille().map(|bins_permille| EventCap {
+            bins_permille,
+            then: AtCap::DropAll,
+        });
+        let share = (samples == KeepsSamples::Now).then_some(EventCap {
+            bins_permille: EVENTS_PERMILLE,
+            then: AtCap::Oldest,
+        });
         Keeping {
             asked,
+            samples,
             of_buffer: invivo_otfx::Strategy {
-                rules: asked.rules().map(rule).collect(),
-                event_cap: asked.cap_permille().map(|bins_permille| EventCap {
-                    bins_permille,
-                    then: AtCap::DropAll,
-                }),
+                rules: newest.into_iter().chain(asked.rules()).map(rule).collect(),
+                event_cap: of_cap.or(share),
             },
         }
     }
@@ -293,6 +324,24 @@ impl Store {
         Ok(())
     }
 
+    /// Other samples begin, with this strategy; calls and regions stay as they are.
+    ///
+    /// # Errors
+    /// When the buffer cannot; then nothing has changed.
+    pub fn begin_samples(&mut self, keeping: &Keeping) -> Result<(), Unfit> {
+        let buffer = self.buffer.as_mut();
+        buffer.map_or(Ok(()), |buffer| {
+            buffer.begin_samples(keeping.of_buffer.clone())
+        })
+    }
+
+    /// Calls and regions keep to the part that is theirs in this, or to none.
+    pub fn share(&mut self, keeping: &Keeping) {
+        if let Some(buffer) = &mut self.buffer {
+            buffer.set_event_cap(keeping.of_buffer.event_cap);
+        }
+    }
+
     /// Stores a call and its parts.
     #[inline]
     pub fn call(&mut self, call: &Call, parts: &[Part], attributes: Attributes) {
@@ -317,6 +366,13 @@ impl Store {
     pub fn region(&mut self, pass: &Pass, attributes: Attributes) {
         if let Some(buffer) = &mut self.buffer {
             buffer.store_region(pass, attributes);
+        }
+    }
+
+    /// Stores a sample.
+    pub fn sample(&mut self, sample: &Sample<'_>) {
+        if let Some(buffer) = &mut self.buffer {
+            buffer.store_sample(sample);
         }
     }
 

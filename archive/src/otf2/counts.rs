@@ -6,6 +6,9 @@ pub struct Counts {
     pub calls: u64,
     /// Visits of regions of the program.
     pub visits: u64,
+    pub samples: u64,
+    /// Time between samples that follow each other, in ns, and intervals in it.
+    pub sampled: (u64, u64),
     /// Calls and visits that were longer.
     pub clipped: u64,
     /// As [`Exported::moved`], and so on.
@@ -26,6 +29,8 @@ pub struct Exported {
     pub calls: u64,
     /// Visits of regions of the program whose events are there.
     pub visits: u64,
+    /// Samples whose events are there.
+    pub samples: u64,
     /// Events that lay before the one before them by some ns, and were put at its time.
     pub moved: u64,
     /// Messages and collectives on communicators that are not known: their calls are there, and
@@ -44,6 +49,7 @@ impl Exported {
         self.events += events;
         self.calls += counts.calls;
         self.visits += counts.visits;
+        self.samples += counts.samples;
         self.moved += counts.moved;
         self.without_communicator += counts.without_communicator;
         self.without_operation += counts.without_operation;

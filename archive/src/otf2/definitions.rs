@@ -2,12 +2,14 @@
 
 use super::archive::Archive;
 use super::communicators::{Comm, Communicators, SELF};
+use super::contexts::Contexts;
 use super::counts::{Counts, Exported};
 use super::functions::{RegionOf, Regions, role, role_of};
 use super::library::{Otf2Error, number};
 use super::writers::{DefinitionWriter, RegionDefinition};
 use crate::saved::SavedObservation;
-use crate::saved::format::{CommId, Location};
+use crate::saved::call_paths::UNKNOWN;
+use crate::saved::format::{CommId, FrameKind, Location};
 use crate::saved::groups::WORLD;
 use std::collections::HashMap;
 
@@ -17,6 +19,9 @@ const COMM_LOCATIONS: u32 = 0;
 const COMM_SELF: u32 = 1;
 /// The first group of a communicator.
 const GROUPS: u32 = 2;
+
+/// The number of what takes samples.
+pub const SAMPLER: u32 = 0;
 
 /// The number of a location, as Score-P gives them.
 pub fn location(rank: u32, thread: u32) -> u64 {
@@ -62,7 +67,7 @@ pub fn write(
     of: &SavedObservation,
     communicators: &Communicators,
     events: &[(u64, Counts)],
-    regions: &Regions,
+    (regions, contexts): (&Regions, &Contexts),
     archive: &Archive<'_>,
 ) -> Result<(), Otf2Error> {
     let about = of.about();
@@ -83,6 +88,11 @@ pub fn write(
     let strings = &mut Strings::new(out)?;
     let mpi = strings.number(out, "MPI")?;
     out.paradigm(number::PARADIGM_MPI, mpi, number::PARADIGM_CLASS_PROCESS)?;
+    if !contexts.met().is_empty() {
+        let sampling = strings.number(out, "Sampling")?;
+        let class = number::PARADIGM_CLASS_PROCESS;
+        out.paradigm(number::PARADIGM_SAMPLING, sampling, class)?;
+    }
 
     let hosts = hosts(of, out, strings)?;
     for rank in 0..about.job.ranks {
@@ -108,6 +118,7 @@ pub fn write(
         let definition = definition(of, region, out, strings)?;
         out.region(this, definition)?;
     }
+    samples(contexts, events, out, strings)?;
     groups(of, communicators, out, strings)
 }
 
@@ -144,9 +155,63 @@ fn definition(
                 file: strings.number(out, file)?,
                 // 0 stands for none.
                 line: line.parse().unwrap_or(0),
+                ..RegionDefinition::default()
             }
         }
+        RegionOf::Sampled { name, module, kind } => {
+            let module = strings.number(out, module)?;
+            let (file, description) = match kind {
+                FrameKind::Python => (module, 0),
+                // A library is no source file.
+                _ => (0, module),
+            };
+            RegionDefinition {
+                name: strings.number(out, name)?,
+                description,
+                role: match kind {
+                    FrameKind::Function | FrameKind::Python => role::FUNCTION,
+                    FrameKind::Lost | FrameKind::LeftOut => role::ARTIFICIAL,
+                },
+                paradigm: number::PARADIGM_SAMPLING,
+                file,
+                ..RegionDefinition::default()
+            }
+        }
+        RegionOf::Unknown => RegionDefinition {
+            name: strings.number(out, UNKNOWN)?,
+            role: role::ARTIFICIAL,
+            paradigm: number::PARADIGM_SAMPLING,
+            ..RegionDefinition::default()
+        },
     })
+}
+
+/// What samples refer to; nothing where there are none.
+fn samples(
+    contexts: &Contexts,
+    events: &[(u64, Counts)],
+    out: &mut DefinitionWriter<'_>,
+    strings: &mut Strings,
+) -> Result<(), Otf2Error> {
+    if contexts.met().is_empty() {
+        return Ok(());
+    }
+    let name = strings.number(out, "time on a processor")?;
+    let (mode, base) = (number::MODE_TIME, number::BASE_DECIMAL);
+    out.interrupt_generator(SAMPLER, name, mode, base, -9, period_ns(events))?;
+    for (this, (region, parent)) in (0..).zip(contexts.met()) {
+        out.calling_context(this, *region, number::UNDEFINED, *parent)?;
+    }
+    Ok(())
+}
+
+/// The interval of samples: the shortest mean of any location, as one that sleeps has longer ones;
+/// 0 where no two samples follow each other.
+fn period_ns(events: &[(u64, Counts)]) -> u64 {
+    let sampled = events.iter().map(|(_, counts)| counts.sampled);
+    let means = sampled
+        .filter_map(|(ns, intervals)| ns.saturating_add(intervals / 2).checked_div(intervals));
+    means.min().unwrap_or(0)
 }
 
 fn thread_name(thread: u32) -> String {
@@ -199,6 +264,7 @@ fn hosts(
 fn given_up(of: &Location, counts: &Counts) -> Vec<(&'static str, u64)> {
     let ledger = &of.ledger;
     let visits = of.visits.unwrap_or_default();
+    let samples = of.samples.unwrap_or_default();
     let numbers = [
         ("INVIVO_CALLS_ENTERED", ledger.entered),
         ("INVIVO_CALLS_REDUCED", ledger.reduced),
@@ -211,6 +277,9 @@ fn given_up(of: &Location, counts: &Counts) -> Vec<(&'static str, u64)> {
         ("INVIVO_REGIONS_DROPPED", visits.dropped),
         ("INVIVO_REGIONS_RESET", visits.reset),
         ("INVIVO_REGIONS_OPEN", of.open_regions.len() as u64),
+        ("INVIVO_SAMPLES_REDUCED", samples.reduced),
+        ("INVIVO_SAMPLES_DROPPED", samples.dropped),
+        ("INVIVO_SAMPLES_RESET", samples.reset),
         ("INVIVO_COMPLETE_SINCE_NS", of.gone_until_ns.unwrap_or(0)),
         ("INVIVO_CLOCK_ERROR_NS", of.clock_error_ns),
         ("INVIVO_EVENTS_MOVED", counts.moved),
@@ -294,6 +363,7 @@ pub fn properties(
         ("INVIVO::CLOCK_ERROR_NS", about.clock_error_ns.to_string()),
         ("INVIVO::CALLS", exported.calls.to_string()),
         ("INVIVO::REGIONS", exported.visits.to_string()),
+        ("INVIVO::SAMPLES", exported.samples.to_string()),
         (
             "INVIVO::CALLS_REDUCED",
             sum(|of| of.ledger.reduced).to_string(),

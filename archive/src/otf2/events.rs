@@ -1,16 +1,20 @@
-//! Expands the calls of a location, and its visits of regions, into events, in order of time.
+//! Expands the calls of a location, its visits of regions and its samples into events, in order of
+//! time.
 //!
 //! A record is a whole call; OTF2 has an enter, what was communicated, and a leave. Messages are
 //! sent where their call is entered, and received where it is left, as Score-P places them.
 
 use super::communicators::Communicators;
+use super::contexts::Contexts;
 use super::counts::Counts;
+use super::definitions::SAMPLER;
 use super::functions::{RegionOf, Regions, operation};
 use super::library::{Otf2Error, number};
 use super::writers::{Collective, EventWriter};
 use crate::saved::SavedObservation;
 use crate::saved::calls::SavedCall;
 use crate::saved::format::Location;
+use crate::saved::samples::SavedSample;
 use invivo_otfx::Head;
 use invivo_proto::ids::RegionId;
 use invivo_proto::mpi::peer;
@@ -35,6 +39,11 @@ pub struct LocationWriter<'a> {
     /// Requests that were posted and are not complete.
     posted: HashSet<u64>,
     regions: &'a mut Regions,
+    contexts: &'a mut Contexts,
+    /// Of the last sample the thread, its number and when it was.
+    sampled: Option<(u32, u64, u64)>,
+    /// The call that was not left has been entered.
+    is_in_last: bool,
     last_ns: u64,
     counts: Counts,
 }
@@ -45,7 +54,7 @@ impl<'a> LocationWriter<'a> {
         of: &'a SavedObservation,
         location: &'a Location,
         communicators: &'a Communicators,
-        regions: &'a mut Regions,
+        (regions, contexts): (&'a mut Regions, &'a mut Contexts),
         out: EventWriter<'a>,
     ) -> LocationWriter<'a> {
         LocationWriter {
@@ -56,6 +65,9 @@ impl<'a> LocationWriter<'a> {
             entered: Vec::new(),
             posted: HashSet::new(),
             regions,
+            contexts,
+            sampled: None,
+            is_in_last: false,
             last_ns: 0,
             counts: Counts::default(),
         }
@@ -67,13 +79,7 @@ impl<'a> LocationWriter<'a> {
     /// When it cannot be written.
     pub fn call(&mut self, call: &SavedCall) -> Result<(), Otf2Error> {
         // By ticks: two of them may be one ns.
-        let begin = call.contents.head.begin();
-        while let Some(inner) = self
-            .entered
-            .pop_if(|open| open.contents.head.end() <= begin)
-        {
-            self.leave(&inner)?;
-        }
+        self.leave_until(call.contents.head.begin())?;
         match &call.contents.head {
             Head::Call(of) => {
                 self.enter(call, of)?;
@@ -89,6 +95,43 @@ impl<'a> LocationWriter<'a> {
         Ok(())
     }
 
+    /// Leaves what ended at these ticks or before.
+    fn leave_until(&mut self, ticks: u64) -> Result<(), Otf2Error> {
+        while let Some(inner) = self
+            .entered
+            .pop_if(|open| open.contents.head.end() <= ticks)
+        {
+            self.leave(&inner)?;
+        }
+        Ok(())
+    }
+
+    /// The next sample, behind all calls that began at its time or before.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn sample(&mut self, sample: &SavedSample) -> Result<(), Otf2Error> {
+        self.leave_until(sample.at_ticks)?;
+        self.enter_open(sample.at_ns)?;
+        self.counts.samples += 1;
+        if let Some((occupant, ordinal, at_ns)) = self.sampled
+            && occupant == sample.occupant
+            && ordinal < sample.ordinal
+        {
+            // A damaged file may have any numbers.
+            let (ns, intervals) = &mut self.counts.sampled;
+            *ns = ns.saturating_add(sample.at_ns.saturating_sub(at_ns));
+            *intervals = intervals.saturating_add(sample.ordinal - ordinal);
+        }
+        self.sampled = Some((sample.occupant, sample.ordinal, sample.at_ns));
+        let rank = self.location.rank;
+        let context = self
+            .contexts
+            .number(self.of, rank, sample.context, self.regions);
+        let at = self.time(sample.at_ns);
+        self.out.sample(at, context, number::UNDEFINED, SAMPLER)
+    }
+
     /// There are no more calls; how many events were written. `late`: calls that came out of order.
     ///
     /// # Errors
@@ -100,17 +143,26 @@ impl<'a> LocationWriter<'a> {
                 self.leave(&inner)?;
             }
         }
-        if let Some(open) = &self.location.open {
-            let functions = &self.of.about().functions;
-            let region = functions.iter().position(|name| *name == open.function);
-            if let Some(region) = region.filter(|_| !open.function.is_empty()) {
-                let at = self.time(open.begin_ns);
-                let region = self.regions.number(RegionOf::Mpi(region as u16));
-                self.out.enter(at, region)?;
-            }
-        }
+        self.enter_open(u64::MAX)?;
         self.counts.moved += late;
         Ok((self.out.close()?, self.counts))
+    }
+
+    /// Enters the call that was not left, if it began by then, in job time: it is the last one.
+    fn enter_open(&mut self, by_ns: u64) -> Result<(), Otf2Error> {
+        let open = self.location.open.as_ref();
+        let Some(open) = open.filter(|open| open.begin_ns <= by_ns && !self.is_in_last) else {
+            return Ok(());
+        };
+        self.is_in_last = true;
+        let functions = &self.of.about().functions;
+        let region = functions.iter().position(|name| *name == open.function);
+        if let Some(region) = region.filter(|_| !open.function.is_empty()) {
+            let at = self.time(open.begin_ns);
+            let region = self.regions.number(RegionOf::Mpi(region as u16));
+            self.out.enter(at, region)?;
+        }
+        Ok(())
     }
 
     /// A time that is not before the last event's.

@@ -1,6 +1,7 @@
 //! Regions as OTF2 knows them: their numbers, the role of an MPI function, and the operation of a
 //! collective.
 
+use crate::saved::format::FrameKind;
 use std::collections::HashMap;
 
 /// A region of an archive.
@@ -16,6 +17,15 @@ pub enum RegionOf {
         /// It is a function, not a stretch that the program marks.
         is_function: bool,
     },
+    /// A function that was met by samples.
+    Sampled {
+        name: String,
+        /// The file that it is in, of a Python function its source file.
+        module: String,
+        kind: FrameKind,
+    },
+    /// What samples met is not known.
+    Unknown,
 }
 
 /// Numbers of the regions that were entered, in the order in which they were met: readers expect
@@ -56,6 +66,7 @@ pub mod role {
     pub const FILE: u8 = 27;
     pub const POINT_TO_POINT: u8 = 28;
     pub const ONE_SIDED: u8 = 29;
+    pub const ARTIFICIAL: u8 = 31;
 }
 
 /// Collectives by their names without prefix, `I`, `_c` and `_init`: `OTF2_CollectiveOp` and role.

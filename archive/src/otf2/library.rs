@@ -115,6 +115,7 @@ functions! {
     collective_complete: "OTF2_EvtWriter_NonBlockingCollectiveComplete" (
         Handle, Attributes, u64, u8, u32, u32, u64, u64, u64
     ) -> Code;
+    sample: "OTF2_EvtWriter_CallingContextSample" (Handle, Attributes, u64, u32, u32, u32) -> Code;
 
     clock: "OTF2_GlobalDefWriter_WriteClockProperties" (Handle, u64, u64, u64, u64) -> Code;
     paradigm: "OTF2_GlobalDefWriter_WriteParadigm" (Handle, u8, u32, u8) -> Code;
@@ -134,6 +135,12 @@ functions! {
     ) -> Code;
     region: "OTF2_GlobalDefWriter_WriteRegion" (
         Handle, u32, u32, u32, u32, u8, u8, u32, u32, u32, u32
+    ) -> Code;
+    calling_context: "OTF2_GlobalDefWriter_WriteCallingContext" (
+        Handle, u32, u32, u32, u32
+    ) -> Code;
+    interrupt_generator: "OTF2_GlobalDefWriter_WriteInterruptGenerator" (
+        Handle, u32, u32, u8, u8, i64, u64
     ) -> Code;
     group: "OTF2_GlobalDefWriter_WriteGroup" (
         Handle, u32, u32, u8, u8, u32, u32, *const u64
@@ -272,6 +279,12 @@ pub mod number {
     pub const PARADIGM_COMPILER: u8 = 2;
     /// `OTF2_PARADIGM_MPI`.
     pub const PARADIGM_MPI: u8 = 4;
+    /// `OTF2_PARADIGM_SAMPLING`.
+    pub const PARADIGM_SAMPLING: u8 = 21;
+    /// `OTF2_INTERRUPT_GENERATOR_MODE_TIME`.
+    pub const MODE_TIME: u8 = 0;
+    /// `OTF2_BASE_DECIMAL`.
+    pub const BASE_DECIMAL: u8 = 1;
     /// `OTF2_PARADIGM_CLASS_PROCESS`.
     pub const PARADIGM_CLASS_PROCESS: u8 = 0;
     /// `OTF2_LOCATION_TYPE_CPU_THREAD`.

@@ -72,6 +72,9 @@ events! {
     /// A collective is posted.
     collective_request = "OTF2_EvtWriter_NonBlockingCollectiveRequest",
         collective_request(request: u64);
+    /// A sample was taken.
+    sample = "OTF2_EvtWriter_CallingContextSample",
+        sample(context: u32, unwind_distance: u32, generator: u32);
 }
 
 /// What a region is.
@@ -79,6 +82,8 @@ events! {
 pub struct RegionDefinition {
     /// The number of its name.
     pub name: u32,
+    /// The number of what else is said of it; that of the empty text where it is nothing.
+    pub description: u32,
     /// `OTF2_RegionRole`.
     pub role: u8,
     /// `OTF2_Paradigm`.
@@ -217,6 +222,14 @@ definitions! {
     location = "OTF2_GlobalDefWriter_WriteLocation"(
         this: u64, name: u32, kind: u8, events: u64, group: u32
     );
+    /// A region below its callers.
+    calling_context = "OTF2_GlobalDefWriter_WriteCallingContext"(
+        this: u32, region: u32, source_line: u32, parent: u32
+    );
+    /// What takes samples: each period, times the exponent's power of the base.
+    interrupt_generator = "OTF2_GlobalDefWriter_WriteInterruptGenerator"(
+        this: u32, name: u32, mode: u8, base: u8, exponent: i64, period: u64
+    );
     /// A communicator.
     comm = "OTF2_GlobalDefWriter_WriteComm"(
         this: u32, name: u32, group: u32, parent: u32, flags: u32
@@ -251,7 +264,7 @@ impl<'a> DefinitionWriter<'a> {
     /// When it cannot be written.
     pub fn region(&mut self, this: u32, of: RegionDefinition) -> Result<(), Otf2Error> {
         let library = self.library;
-        let (no_text, no_flags, no_line) = (0, 0, 0);
+        let (no_flags, no_line) = (0, 0);
         // SAFETY: the writer lives as long as the archive; the rest are numbers.
         let code = unsafe {
             (library.functions.region)(
@@ -259,7 +272,7 @@ impl<'a> DefinitionWriter<'a> {
                 this,
                 of.name,
                 of.name,
-                no_text,
+                of.description,
                 of.role,
                 of.paradigm,
                 no_flags,

@@ -128,7 +128,7 @@ pub struct DebugAnnotation {
     #[prost(uint64, optional, tag = "1")]
     pub name_iid: Option<u64>,
     /// Its value.
-    #[prost(oneof = "Value", tags = "2, 3, 4, 6")]
+    #[prost(oneof = "Value", tags = "2, 3, 4, 6, 17")]
     pub value: Option<Value>,
 }
 
@@ -147,6 +147,9 @@ pub enum Value {
     /// Text.
     #[prost(string, tag = "6")]
     Text(String),
+    /// Interned text.
+    #[prost(uint64, tag = "17")]
+    TextIid(u64),
 }
 
 /// Names with their numbers, from 1.
@@ -158,6 +161,9 @@ pub struct InternedData {
     /// Of arguments.
     #[prost(message, repeated, tag = "3")]
     pub debug_annotation_names: Vec<Name>,
+    /// Texts of arguments.
+    #[prost(message, repeated, tag = "29")]
+    pub debug_annotation_string_values: Vec<Name>,
 }
 
 /// A name with its number.

@@ -104,7 +104,14 @@ pub struct Location {
     pub regions: Vec<Region>,
     /// Where its visits of regions are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub visits: Option<Visits>,
+    pub visits: Option<Counters>,
+    /// Calling contexts that the rank was met in, with its first location: samples name them by
+    /// their numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contexts: Vec<Context>,
+    /// Where its samples are; absent where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<Counters>,
     /// Where its calls are.
     pub ledger: Ledger,
     /// Records that the buffer lost.
@@ -188,9 +195,63 @@ pub struct OpenRegion {
     pub occupant: u32,
 }
 
-/// Where visits of regions are: stored = kept + reduced + dropped + reset.
+/// A calling context: a function with the functions that called it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Context {
+    /// The rank's own number for it, from 1.
+    pub number: u32,
+    /// The number of the caller's context, which is lower; 0 where there is no caller.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub parent: u32,
+    /// What is there.
+    #[serde(default, skip_serializing_if = "FrameKind::is_function")]
+    pub kind: FrameKind,
+    /// The file that the function is in, of a Python function its source file; `[kernel]` for the
+    /// kernel, empty for code in no file.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub module: String,
+    /// The function's name; empty where the file does not name it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+}
+
+/// What is at a place in a call path, by the names that the gateway has for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FrameKind {
+    /// A function, also one that was inlined.
+    #[default]
+    Function,
+    /// A Python function.
+    Python,
+    /// The path could not be followed to its beginning: its callers are not known.
+    Lost,
+    /// Frames that are left out of a path that is too deep.
+    #[serde(rename = "left out")]
+    LeftOut,
+}
+
+impl FrameKind {
+    /// By its name at the gateway; nothing is known of what has another one.
+    pub fn named(name: &str) -> FrameKind {
+        match name {
+            "function" => FrameKind::Function,
+            "python" => FrameKind::Python,
+            "left out" => FrameKind::LeftOut,
+            _ => FrameKind::Lost,
+        }
+    }
+
+    /// What most are, which is not written.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+    fn is_function(&self) -> bool {
+        *self == FrameKind::Function
+    }
+}
+
+/// Where visits of regions or samples are: stored = kept + reduced + dropped + reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Visits {
+pub struct Counters {
     pub stored: u64,
     /// In the buffer: those of the observation and, of a part of the time, others.
     pub kept: u64,
@@ -250,6 +311,11 @@ pub struct Loss {
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
 fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_none(number: &u32) -> bool {
     *number == 0
 }
 

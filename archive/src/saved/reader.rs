@@ -3,8 +3,9 @@
 
 use super::bins::FrameError;
 use super::checksums::{self, Sum};
+use super::contexts;
 use super::format::{
-    ABOUT_FILE, About, COMMUNICATORS_FILE, CommId, Communicator, LOCATIONS_FILE, Location,
+    ABOUT_FILE, About, COMMUNICATORS_FILE, CommId, Communicator, Context, LOCATIONS_FILE, Location,
     Membership, Region, VERSION,
 };
 use super::groups::{Group, WORLD};
@@ -96,6 +97,8 @@ pub struct SavedObservation {
     memberships: HashMap<u32, Vec<Membership>>,
     /// What ranks call their regions, in the order of the numbers.
     regions: HashMap<u32, Vec<Region>>,
+    /// Calling contexts of ranks, checked, in the order of the numbers.
+    pub(super) contexts: HashMap<u32, Vec<Context>>,
 }
 
 impl SavedObservation {
@@ -122,7 +125,7 @@ impl SavedObservation {
         }
         let mut lines = Lines::open(dir, LOCATIONS_FILE, &sums)?;
         let (mut locations, mut memberships) = (Vec::new(), HashMap::new());
-        let mut regions = HashMap::new();
+        let (mut regions, mut contexts) = (HashMap::new(), HashMap::new());
         while let Some(mut location) = lines.next::<Location>()? {
             if location.rank >= about.job.ranks {
                 return Err(lines.malformed(format!("the job has no rank {}", location.rank)));
@@ -135,6 +138,13 @@ impl SavedObservation {
             if !of_rank.is_empty() {
                 of_rank.sort_unstable_by_key(|of| of.number);
                 regions.insert(location.rank, of_rank);
+            }
+            let of_rank = std::mem::take(&mut location.contexts);
+            if !of_rank.is_empty() {
+                let of_rank = contexts::checked(of_rank);
+                let of_rank = of_rank
+                    .map_err(|error| lines.malformed(format!("rank {}: {error}", location.rank)))?;
+                contexts.insert(location.rank, of_rank);
             }
             locations.push(location);
         }
@@ -157,6 +167,7 @@ impl SavedObservation {
             groups,
             memberships,
             regions,
+            contexts,
         })
     }
 

@@ -5,10 +5,12 @@ use super::format::Location;
 use super::reader::{SavedError, SavedObservation};
 use crate::flows::{Endpoints, Member};
 use crate::observation::{
-    Call, CallKind, Facts, Gaps, Names, Observation, Open, Part, Track, Visit,
+    Call, CallKind, Facts, Gaps, Names, Observation, Open, Part, Sample, Track, Visit,
 };
 use invivo_otfx::Head;
 use invivo_proto::record::{Facts as RecordFacts, RecordKind};
+use std::collections::HashMap;
+use std::sync::Arc;
 
 impl SavedObservation {
     /// All of its calls, and the messages that they sent and received. It takes some hundred bytes
@@ -43,8 +45,25 @@ impl SavedObservation {
         names: &mut Names,
     ) -> Result<(), SavedError> {
         let place = (location.rank, location.thread);
-        let mut calls = self.calls(location)?;
-        while let Some(saved) = calls.next_call()? {
+        let mut records = self.records(location)?;
+        // Paths are long: each is made once.
+        let mut contexts: HashMap<u32, (Arc<str>, Arc<str>)> = HashMap::new();
+        while let Some(saved) = records.next_record()? {
+            if let Head::Sample { context, .. } = saved.contents.head {
+                let known = contexts.entry(context).or_insert_with(|| {
+                    let path = self.context_path(location.rank, context);
+                    let function = self.context_name(location.rank, context);
+                    (names.one(function), names.one(&path))
+                });
+                let (function, path) = known.clone();
+                track.samples.push(Sample {
+                    at_ns: saved.job_ns.end,
+                    function,
+                    path,
+                    occupant: saved.contents.occupant,
+                });
+                continue;
+            }
             if let Head::Region(pass) = &saved.contents.head {
                 let name = self.region_name(location.rank, pass.region.0);
                 track.visits.push(Visit {

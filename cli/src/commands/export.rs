@@ -87,6 +87,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
                 locations,
                 calls: observation.calls(),
                 visits: observation.visits(),
+                samples: observation.samples(),
                 ..Exported::default()
             };
             let next = "drop it onto https://ui.perfetto.dev".to_owned();
@@ -94,6 +95,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         }
         Form::Csv => {
             refuse_existing(&args.out)?;
+            refuse_existing(&of_samples(&args.out))?;
             let mut written = Ok(csv::Written::default());
             whole_file::write_with(&args.out, |mut out| {
                 written = csv::write(&of, &mut out);
@@ -105,13 +107,15 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
             })
             .with_context(cannot)?;
             let written = written.with_context(cannot)?;
+            let (samples, beside) = csv_samples(&of, &args.out)?;
             let exported = Exported {
                 locations,
                 calls: written.calls,
                 visits: written.visits,
+                samples,
                 ..Exported::default()
             };
-            (exported, "a line for each of them".to_owned())
+            (exported, format!("a line for each of them{beside}"))
         }
     };
     drop(meter);
@@ -123,6 +127,29 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         print(&text(&args.out, &exported, &next))?;
     }
     Ok(Outcome::Done)
+}
+
+/// Where samples go, which have other columns: `OUT.samples.csv` beside `OUT.csv`.
+fn of_samples(out: &Path) -> PathBuf {
+    out.with_extension("samples.csv")
+}
+
+/// Writes a table of the samples, if there are some; how many, and where in words.
+fn csv_samples(of: &SavedObservation, out: &Path) -> anyhow::Result<(u64, String)> {
+    if of.locations().iter().all(|one| one.samples.is_none()) {
+        return Ok((0, String::new()));
+    }
+    let file = of_samples(out);
+    let mut written = Ok(0);
+    whole_file::write_with(&file, |mut out| {
+        written = csv::write_samples(of, &mut out);
+        match &written {
+            Ok(_) => Ok(()),
+            Err(error) => Err(std::io::Error::other(error.to_string())),
+        }
+    })
+    .with_context(|| format!("cannot export to {}", file.display()))?;
+    Ok((written?, format!("; samples in {}", file.display())))
 }
 
 fn refuse_existing(out: &Path) -> anyhow::Result<()> {
@@ -140,8 +167,12 @@ fn text(out: &Path, exported: &Exported, next: &str) -> String {
         0 => String::new(),
         visits => format!(" and {} of regions", units::counted(visits, "visit")),
     };
+    let samples = match exported.samples {
+        0 => String::new(),
+        samples => format!(" and {}", units::counted(samples, "sample")),
+    };
     let mut text = format!(
-        "{}{visits} of {}: {}; {next}\n",
+        "{}{visits}{samples} of {}: {}; {next}\n",
         units::counted(exported.calls, "call"),
         units::counted(exported.locations, "location"),
         out.display(),

@@ -58,6 +58,13 @@ pub fn text(buffers: &BuffersReply) -> String {
             count(of.stored),
         ));
     }
+    if let Some(of) = buffers.samples {
+        text.push_str(&format!(
+            "{} kept of {} taken\n",
+            counted(of.kept, "sample"),
+            count(of.stored),
+        ));
+    }
     if buffers.without > 0 {
         text.push_str(&format!(
             "{} without a buffer: analysed and not kept (--budget asks for more)\n",

@@ -57,16 +57,19 @@ pub fn lines(page: &RecordsReply) -> String {
 
 fn sample(of: &SampleRecord) -> String {
     let values: Vec<String> = of.values.iter().map(|&value| count(value)).collect();
-    let context = match of.context {
-        0 => String::new(),
-        number => format!(" in context {number}"),
+    let values = match values.as_slice() {
+        [] => String::new(),
+        values => format!(": {}", values.join("; ")),
+    };
+    let function = match of.function.as_str() {
+        "" => String::new(),
+        function => format!(" in {}", terminal::line(function)),
     };
     format!(
-        "{:>16}  {:>8}  sample {}{context}: {}\n",
+        "{:>16}  {:>8}  sample {}{function}{values}\n",
         time(of.at_ns),
         "",
         count(of.ordinal),
-        values.join("; ")
     )
 }
 
@@ -210,7 +213,13 @@ mod tests {
                     at_ticks,
                     ordinal,
                     context: ordinal as u32 / 1000,
+                    function: if ordinal > 8 {
+                        "solve".into()
+                    } else {
+                        String::new()
+                    },
                     values: vec![112, 4096],
+                    ..SampleRecord::default()
                 })
                 .into(),
             ..RecordsReply::default()
@@ -227,7 +236,7 @@ mod tests {
              sent MPI_Isend to 3 tag 7, 2.00 KiB out, communicator 2, request \
              9\n                              \
              and 2 more\n      \
-             2.000002 s            sample 1,032 in context 1: 112; 4,096\n"
+             2.000002 s            sample 1,032 in solve: 112; 4,096\n"
         );
     }
 }

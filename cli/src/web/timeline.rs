@@ -1,6 +1,6 @@
-//! What the timeline's screen draws: the calls of every rank in an interval, and its visits of
-//! regions, as columns of numbers, so that a hundred thousand of them are some megabytes; and which
-//! call received what which sent.
+//! What the timeline's screen draws: the calls of every rank in an interval, its visits of regions
+//! and its samples, as columns of numbers, so that a hundred thousand of them are some megabytes;
+//! and which call received what which sent.
 
 use super::json::text;
 use crate::client::Client;
@@ -78,6 +78,7 @@ struct Location<'a> {
     /// Requests that it completed, and messages beyond the first.
     parts: Vec<u32>,
     visits: Visits,
+    samples: Samples,
 }
 
 /// Visits of regions of the program, in order of their begins, the outer ones first; those that
@@ -90,6 +91,16 @@ struct Visits {
     end_ns: Vec<i64>,
     /// Regions around it.
     depth: Vec<u32>,
+}
+
+/// Samples, in order of time. All columns have an entry for each.
+#[derive(Debug, Default, Serialize)]
+struct Samples {
+    at_ns: Vec<i64>,
+    /// Places in `functions`; -1 is not known.
+    function: Vec<i32>,
+    /// Places in `functions`: the function with its callers, joined by semicolons.
+    path: Vec<i32>,
 }
 
 /// The answer as JSON.
@@ -199,6 +210,8 @@ impl Gathered {
         // Each piece names the peers and communicators of its own calls.
         piece.comms.splice(0..0, open.comms);
         piece.peers.splice(0..0, open.peers);
+        piece.samples.splice(0..0, open.samples);
+        join(&mut piece.contexts, open.contexts);
         piece.left_out = piece.left_out.max(open.left_out);
         let (from_ns, to_ns) = (self.about.from_ns, self.about.to_ns);
         let begin = |call: &v1::CallRecord| call.end_ns.saturating_sub(call.duration_ns);
@@ -209,6 +222,9 @@ impl Gathered {
         let more = kept.len().saturating_sub(self.calls_max());
         kept.drain(..more);
         piece.left_out += more as u64;
+        piece
+            .samples
+            .retain(|of| (from_ns..=to_ns).contains(&of.at_ns));
         let is_complete = piece.complete;
         self.open = Some((piece, kept));
         if is_complete {
@@ -220,6 +236,9 @@ impl Gathered {
     fn close(&mut self) {
         if let Some((mut piece, calls)) = self.open.take() {
             piece.calls = calls.into();
+            // At equal distances, as the gateway gives them.
+            let step = piece.samples.len().div_ceil(self.calls_max()).max(1);
+            piece.samples = piece.samples.into_iter().step_by(step).collect();
             self.pages.add(&v1::TimelinePage {
                 pieces: vec![piece],
                 ..self.about.clone()
@@ -284,6 +303,7 @@ impl Gathered {
             bytes_in: column(calls, |call| sum(call, |facts| facts.bytes_in)),
             parts: column(calls, |call| call.parts.len() as u32),
             visits: self.visits(track, names),
+            samples: samples(track, |ns| self.since(ns), names),
         }
     }
 
@@ -326,6 +346,24 @@ impl Gathered {
         });
         messages.collect()
     }
+}
+
+/// Adds calling contexts that came before: callers stand before those whom they called.
+fn join(contexts: &mut Vec<v1::CallingContext>, before: Vec<v1::CallingContext>) {
+    contexts.extend(before);
+    contexts.sort_by_key(|context| context.number);
+    contexts.dedup_by_key(|context| context.number);
+}
+
+fn samples<'a>(track: &'a Track, since: impl Fn(u64) -> i64, names: &mut Places<'a>) -> Samples {
+    let mut samples = Samples::default();
+    for one in &track.samples {
+        let known = |name: &'a str| Some(name).filter(|name| !name.is_empty());
+        samples.at_ns.push(since(one.at_ns));
+        samples.function.push(names.place(known(&one.function)));
+        samples.path.push(names.place(known(&one.path)));
+    }
+    samples
 }
 
 fn column<'a, T>(calls: &'a [Call], of: impl FnMut(&'a Call) -> T) -> Vec<T> {

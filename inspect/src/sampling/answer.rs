@@ -27,7 +27,7 @@ pub struct Names<'n> {
 
 impl Names<'_> {
     /// A path by name; false where a name is missing.
-    fn path(&self, steps: &[Step]) -> (Path, bool) {
+    pub fn path(&self, steps: &[Step]) -> (Path, bool) {
         let nowhere = |module: &str| {
             let (module, name) = (module.to_owned(), String::new());
             (Frame::Function { module, name }, None)

@@ -1,7 +1,8 @@
 //! Reads the records that perf events write into a ring, as far as they are asked for.
 //!
 //! ```text
-//! PERF_RECORD_SAMPLE   u64 abi, if not 0: u64 BP, SP, IP; u64 size, if not 0: stack, u64 dyn_size
+//! PERF_RECORD_SAMPLE   u64 time; u64 abi, if not 0: u64 BP, SP, IP; u64 size, if not 0: stack,
+//!                      u64 dyn_size
 //! PERF_RECORD_LOST     u64 id, u64 lost
 //! PERF_RECORD_MMAP     code was mapped: only that it was
 //! ```
@@ -41,6 +42,8 @@ pub enum Record<'a> {
 /// Where a thread was.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Sample<'a> {
+    /// When that was, by the event's clock, in ns.
+    pub time_ns: u64,
     /// In the kernel; then the registers are those with which it came there.
     pub is_kernel: bool,
     /// Its registers in the program, where it has some.
@@ -74,6 +77,7 @@ fn lost(mut bytes: &[u8]) -> Option<u64> {
 }
 
 fn sample(misc: u16, mut bytes: &[u8]) -> Option<Sample<'_>> {
+    let time_ns = word(&mut bytes)?;
     let abi = word(&mut bytes)?;
     let mut registers = None;
     if abi != PERF_SAMPLE_REGS_ABI_NONE {
@@ -94,6 +98,7 @@ fn sample(misc: u16, mut bytes: &[u8]) -> Option<Sample<'_>> {
         stack = stack.get(..filled)?;
     }
     Some(Sample {
+        time_ns,
         is_kernel: misc & PERF_RECORD_MISC_CPUMODE_MASK == PERF_RECORD_MISC_KERNEL,
         registers,
         stack,
@@ -112,8 +117,8 @@ mod tests {
     use proptest::prelude::*;
 
     /// As the kernel writes it.
-    fn written(abi: u64, registers: [u64; 3], stack: &[u8], filled: u64) -> Vec<u8> {
-        let mut words = vec![abi];
+    fn written(time: u64, abi: u64, registers: [u64; 3], stack: &[u8], filled: u64) -> Vec<u8> {
+        let mut words = vec![time, abi];
         if abi != 0 {
             words.extend(registers);
         }
@@ -136,18 +141,20 @@ mod tests {
         assert_eq!(read(PERF_RECORD_LOST, 0, &lost[..9]), Record::Lost(1));
         assert_eq!(read(PERF_RECORD_MMAP, 0, &[]), Record::Mapped);
         assert_eq!(read(5, 0, &lost), Record::Other);
-        let nowhere = written(0, [0; 3], &[], 0);
+        let nowhere = written(7, 0, [0; 3], &[], 0);
         let Record::Sample(sample) = read(PERF_RECORD_SAMPLE, 1, &nowhere) else {
             panic!("a sample without registers");
         };
+        assert_eq!(sample.time_ns, 7);
         assert!(sample.is_kernel && sample.registers.is_none() && sample.word(0).is_none());
-        let short = written(PERF_SAMPLE_REGS_ABI_64, [1, 2, 3], &[0; 16], 17);
+        let short = written(7, PERF_SAMPLE_REGS_ABI_64, [1, 2, 3], &[0; 16], 17);
         assert_eq!(read(PERF_RECORD_SAMPLE, 2, &short), Record::Lost(1));
     }
 
     proptest! {
         #[test]
         fn a_sample_is_read_as_it_was_written(
+            time: u64,
             registers: [u64; 3],
             stack in prop::collection::vec(any::<u8>(), 0..200),
             part in 0usize..=200,
@@ -155,7 +162,7 @@ mod tests {
             cut in 0usize..400,
         ) {
             let filled = part.min(stack.len());
-            let bytes = written(PERF_SAMPLE_REGS_ABI_64, registers, &stack, filled as u64);
+            let bytes = written(time, PERF_SAMPLE_REGS_ABI_64, registers, &stack, filled as u64);
             let Record::Sample(sample) = read(PERF_RECORD_SAMPLE, misc, &bytes) else {
                 panic!("no sample");
             };
@@ -163,6 +170,7 @@ mod tests {
             let expected = Registers { code, stack: end, frame: Some(frame) };
             prop_assert_eq!(sample.registers, Some(expected));
             prop_assert_eq!(sample.is_kernel, misc % 8 == 1);
+            prop_assert_eq!(sample.time_ns, time);
             for at in 0..stack.len() + 9 {
                 let expected = (at + 8 <= filled).then(|| {
                     u64::from_ne_bytes(stack[at..at + 8].try_into().expect("eight bytes"))

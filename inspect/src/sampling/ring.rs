@@ -6,7 +6,7 @@ use crate::perf::{self, Refusal};
 use crate::sampling::record::{REGISTERS, Record, read};
 use invivo_proto::control::profile::NoSamples;
 use perf_event::events::Software;
-use perf_event::{Builder, SampleFlag, Sampler};
+use perf_event::{Builder, Clock, SampleFlag, Sampler};
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -49,7 +49,8 @@ impl Ring {
                 .enabled(true)
                 .exclude_kernel(!settings.with_kernel)
                 .mmap(true)
-                .sample(SampleFlag::REGS_USER | SampleFlag::STACK_USER)
+                .sample(SampleFlag::TIME | SampleFlag::REGS_USER | SampleFlag::STACK_USER)
+                .clockid(Clock::MONOTONIC)
                 .sample_regs_user(REGISTERS)
                 .sample_stack_user(STACK_BYTES)
                 .sample_period(settings.period_ns)

@@ -1,4 +1,4 @@
-//! What the sampler's process does: empties rings, follows paths, and answers.
+//! What the sampler's process does: empties rings, follows paths, tells samples, and answers.
 //!
 //! It sleeps until a ring is half full, an order comes, or it is time to look for new threads. When
 //! the process that it samples has ended, it waits for questions only. At first it tries, between
@@ -9,12 +9,16 @@ use crate::memory::ProcessMemory;
 use crate::sampling::answer::Answering;
 use crate::sampling::cost::Trial;
 use crate::sampling::gathered::Gathered;
+use crate::sampling::held::One;
 use crate::sampling::mappings::Mappings;
+use crate::sampling::one_by_one::OneByOne;
+use crate::sampling::outbox::Outbox;
 use crate::sampling::path::Walker;
 use crate::sampling::record::Record;
 use crate::sampling::tally::Tally;
 use crate::sampling::threads::Threads;
-use invivo_proto::control::local::{FromSupervisor, LOCAL_BYTES_MAX, ToSupervisor};
+use invivo_proto::control::contexts::Taken;
+use invivo_proto::control::local::{FromSupervisor, ToSupervisor};
 use invivo_proto::control::profile::Sampled;
 use invivo_proto::control::{decode, encode};
 use invivo_proto::ids::Rank;
@@ -22,7 +26,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use rustix::process::Pid;
-use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
@@ -46,16 +49,17 @@ struct Left;
 pub fn serve(rank: Rank, pid: Pid, memory: &ProcessMemory, ends: Ends, tally: &Tally) {
     let mut service = Service {
         rank,
-        ends,
+        orders: ends.orders,
+        outbox: Outbox::new(ends.answers),
         tally,
         // Before the rank's own rings take the room that there is for such memory.
         trial: Trial::begin(),
         sample_cost: None,
-        told: 0,
+        counted: 0,
         threads: Threads::new(pid),
         seen: Gathered::new(),
+        one_by_one: OneByOne::new(Instant::now()),
         answering: None,
-        unsent: VecDeque::new(),
         looked: Instant::now(),
     };
     let mut mappings = Mappings::of(pid);
@@ -79,19 +83,21 @@ pub fn serve(rank: Rank, pid: Pid, memory: &ProcessMemory, ends: Ends, tally: &T
 
 struct Service<'t> {
     rank: Rank,
-    ends: Ends,
+    orders: OwnedFd,
+    outbox: Outbox,
     tally: &'t Tally,
     /// Tries what a sample costs.
     trial: Option<Trial>,
     /// Time that a sample takes from the rank; nothing where that is not known.
     sample_cost: Option<Duration>,
     /// Samples that are in the tally.
-    told: u64,
+    counted: u64,
     threads: Threads,
+    /// All samples, added up.
     seen: Gathered,
+    /// Those that are still to be told.
+    one_by_one: OneByOne,
     answering: Option<Answering>,
-    /// Parts of an answer that the supervisor has not taken yet.
-    unsent: VecDeque<Vec<u8>>,
     /// When threads were last looked for.
     looked: Instant,
 }
@@ -111,28 +117,25 @@ impl Service<'_> {
         }
         self.obey()?;
         self.answer();
-        self.send()?;
+        self.tell()?;
         self.try_cost();
         Ok(is_stale)
     }
 
     /// Waits until there is something to do; which of the threads' events have hung up.
     fn wait(&self) -> Vec<bool> {
-        let wanted = match self.unsent.is_empty() {
-            true => PollFlags::empty(),
-            false => PollFlags::OUT,
-        };
         let mut waited = vec![
-            PollFd::new(&self.ends.orders, PollFlags::IN),
-            PollFd::new(&self.ends.answers, wanted),
+            PollFd::new(&self.orders, PollFlags::IN),
+            self.outbox.waited(),
         ];
         waited.extend(self.threads.waited());
         let has_work = self.answering.is_some() || self.trial.is_some();
-        let most = match (has_work, self.threads.is_on()) {
-            (true, _) => Some(Duration::ZERO),
-            (false, true) => Some(LOOK_INTERVAL.saturating_sub(self.looked.elapsed())),
-            (false, false) => None,
-        };
+        let work = has_work.then_some(Duration::ZERO);
+        let is_on = self.threads.is_on();
+        let look = is_on.then(|| LOOK_INTERVAL.saturating_sub(self.looked.elapsed()));
+        let is_stuck = self.outbox.is_stuck();
+        let tell = self.one_by_one.rest(Instant::now(), is_on, is_stuck);
+        let most = [work, look, tell].into_iter().flatten().min();
         let most = most.and_then(|most| Timespec::try_from(most).ok());
         // Where it fails, there is nothing to be seen by it.
         let is_seen = poll(&mut waited, most.as_ref()).is_ok();
@@ -145,12 +148,24 @@ impl Service<'_> {
     /// Empties the rings.
     fn take(&mut self, walker: &mut Walker<'_>) -> bool {
         let (seen, ns) = (&mut self.seen, self.threads.period_ns());
-        let mut is_stale = false;
-        self.threads.take(|record| match record {
+        let (one_by_one, halvings) = (&mut self.one_by_one, self.threads.halvings());
+        let (mut is_stale, now) = (false, Instant::now());
+        self.threads.take(|whose, record| match record {
             Record::Sample(sample) => {
                 let (path, is_known) = walker.walk(&sample, &mut seen.modules);
                 is_stale |= !is_known;
                 seen.add(&path, ns);
+                let taken = Taken {
+                    at_ns: sample.time_ns,
+                    ordinal: whose.ordinal,
+                    context: 0,
+                };
+                let one = One {
+                    tid: whose.tid.unsigned_abs(),
+                    halvings,
+                    taken,
+                };
+                one_by_one.add(one, &path, now);
             }
             Record::Lost(lost) => seen.add_lost(lost),
             Record::Mapped => is_stale = true,
@@ -173,9 +188,9 @@ impl Service<'_> {
     fn count(&mut self) {
         let taken = self.seen.taken();
         if let Some(cost) = self.sample_cost
-            && taken > self.told
+            && taken > self.counted
         {
-            self.told = taken;
+            self.counted = taken;
             let ns = nanoseconds(cost).saturating_mul(taken);
             self.tally.write(Duration::from_nanos(ns));
         }
@@ -186,7 +201,7 @@ impl Service<'_> {
         for _ in 0..ORDERS_MAX {
             let mut bytes = [0; 256];
             let flags = RecvFlags::DONTWAIT;
-            let read = match rustix::net::recv(&self.ends.orders, &mut bytes, flags) {
+            let read = match rustix::net::recv(&self.orders, &mut bytes, flags) {
                 Ok((0, _)) => return Err(Left),
                 Ok((read, _)) => read,
                 Err(Errno::AGAIN | Errno::INTR) => return Ok(()),
@@ -196,17 +211,25 @@ impl Service<'_> {
                 Ok(ToSupervisor::Sample {
                     sampling,
                     frequency,
+                    halvings,
                 }) => {
-                    let outcome = self.threads.switch(frequency);
+                    if self.threads.begins_anew(frequency) {
+                        self.finish()?;
+                    } else if frequency == 0 {
+                        // Whoever ends it wants what there is, and does not wait for names.
+                        self.one_by_one.hurry(&self.seen.names(), Instant::now());
+                        self.tell()?;
+                    }
+                    let outcome = self.threads.switch(frequency, halvings);
                     self.looked = Instant::now();
                     let word = encode(&FromSupervisor::Sampling { sampling, outcome });
                     // One that does not read its answers does not wait for them either.
                     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-                    let _ = word.map(|word| rustix::net::send(&self.ends.orders, &word, flags));
+                    let _ = word.map(|word| rustix::net::send(&self.orders, &word, flags));
                 }
                 Ok(ToSupervisor::Profile { profile }) => {
                     // What was asked before is of no interest any more.
-                    self.unsent.clear();
+                    self.outbox.answer(&[]);
                     self.answering = Some(self.seen.answering(profile, self.sampling()));
                 }
                 Ok(_) | Err(_) => return Err(Left),
@@ -236,25 +259,26 @@ impl Service<'_> {
             self.answering = Some(answering);
             return;
         }
-        let parts = answering.parts(self.rank);
-        let fits = |part: &Vec<u8>| part.len() <= LOCAL_BYTES_MAX;
-        let parts = parts.iter().filter_map(|part| encode(part).ok());
-        self.unsent = parts.filter(fits).collect();
+        self.outbox.answer(&answering.parts(self.rank));
+    }
+
+    /// Tells all samples now, and gives up those that the supervisor has no room for: whoever hears
+    /// of another frequency afterwards knows whose numbers are whose.
+    fn finish(&mut self) -> Result<(), Left> {
+        self.one_by_one.hurry(&self.seen.names(), Instant::now());
+        self.tell()?;
+        let on_their_way = self.outbox.give_up_samples();
+        self.one_by_one.give_up(on_their_way);
+        Ok(())
     }
 
     /// Sends what the supervisor has room for.
-    fn send(&mut self) -> Result<(), Left> {
-        while let Some(part) = self.unsent.front() {
-            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-            match rustix::net::send(&self.ends.answers, part, flags) {
-                Ok(_) => {
-                    self.unsent.pop_front();
-                }
-                Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS) => return Ok(()),
-                Err(_) => return Err(Left),
-            }
-        }
-        Ok(())
+    fn tell(&mut self) -> Result<(), Left> {
+        let (now, is_on) = (Instant::now(), self.threads.is_on());
+        self.one_by_one.look(&self.seen.names(), now, is_on);
+        let one_by_one = &mut self.one_by_one;
+        let sent = self.outbox.send(|| one_by_one.tell(now, is_on));
+        sent.map_err(|_| Left)
     }
 }
 

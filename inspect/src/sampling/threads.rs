@@ -3,6 +3,7 @@
 //! Events do not pass on to new threads where samples go into rings, so that the list of threads is
 //! looked at again and again. A thread is seen from then on.
 
+use crate::sampling::ordinals::Ordinals;
 use crate::sampling::record::Record;
 use crate::sampling::ring::{Ring, Settings};
 use invivo_jobdir::process_stat::{self, Stat};
@@ -21,16 +22,25 @@ const PAGES_MAX: usize = 64;
 const PAGES_TOGETHER: usize = 1024;
 const PAGES_MIN: usize = 8;
 
+/// Whose record it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Whose {
+    /// The thread.
+    pub tid: i32,
+    /// The number of the thread's last sample, see [`Ordinals`]: of this one, if it is one.
+    pub ordinal: u64,
+}
+
 /// A process that is sampled, or was.
 pub struct Threads {
     pid: i32,
     /// When it started, which tells it from one that has its number later.
     start: Option<u64>,
     rings: BTreeMap<i32, Ring>,
-    /// Samples a second; 0: none.
-    frequency: u32,
-    /// The same, when there were last some.
-    last_frequency: u32,
+    /// Samples are taken.
+    is_wanted: bool,
+    /// How often, or how often when there were last some; and their numbers.
+    ordinals: Ordinals,
     with_kernel: bool,
     has_ended: bool,
     since: Option<Instant>,
@@ -45,8 +55,8 @@ impl Threads {
             pid,
             start: process_stat::stat(pid).map(|stat| stat.start),
             rings: BTreeMap::new(),
-            frequency: 0,
-            last_frequency: 0,
+            is_wanted: false,
+            ordinals: Ordinals::default(),
             with_kernel: true,
             has_ended: false,
             since: None,
@@ -54,17 +64,18 @@ impl Threads {
         }
     }
 
-    /// Samples so often a second from now on; 0: no longer.
+    /// Samples so often a second from now on, and that halved so often; 0: no longer. The samples
+    /// of a thread are numbered on, but not with another frequency, however that is halved.
     ///
     /// # Errors
     /// Why no thread can be sampled; then none is.
-    pub fn switch(&mut self, frequency: u32) -> Result<(), NoSamples> {
+    pub fn switch(&mut self, frequency: u32, halvings: u32) -> Result<(), NoSamples> {
         self.stop();
-        self.frequency = frequency.min(FREQUENCY_MAX);
-        if self.frequency == 0 {
+        if frequency == 0 {
             return Ok(());
         }
-        self.last_frequency = self.frequency;
+        self.is_wanted = true;
+        self.ordinals.set(frequency.min(FREQUENCY_MAX), halvings);
         self.since = Some(Instant::now());
         let looked = self.look();
         if self.rings.is_empty() {
@@ -74,10 +85,15 @@ impl Threads {
         Ok(())
     }
 
+    /// Whether samples are numbered anew when it is switched to this frequency.
+    pub fn begins_anew(&self, frequency: u32) -> bool {
+        frequency > 0 && self.ordinals.is_other(frequency.min(FREQUENCY_MAX))
+    }
+
     fn stop(&mut self) {
         self.rings.clear();
         self.before = self.elapsed();
-        (self.frequency, self.since) = (0, None);
+        (self.is_wanted, self.since) = (false, None);
     }
 
     /// Begins to sample the threads that are new; notes when the process has ended.
@@ -92,9 +108,21 @@ impl Threads {
             self.since = None;
             return Err(NoSamples::Ended);
         }
+        let looked = self.open_all(&tids);
+        // Threads that have ended have no ring any more. Where nothing can be sampled now, there
+        // are no new ones either.
+        let rings = &self.rings;
+        if !rings.is_empty() {
+            self.ordinals.keep(|tid| rings.contains_key(&tid));
+        }
+        looked
+    }
+
+    /// Begins to sample those of these threads that are not sampled.
+    fn open_all(&mut self, tids: &[i32]) -> Result<(), NoSamples> {
         let all = tids.len().min(THREADS_MAX);
         let mut looked = Ok(());
-        for tid in tids {
+        for &tid in tids {
             if self.rings.len() >= THREADS_MAX {
                 break;
             }
@@ -139,10 +167,19 @@ impl Threads {
         Ok(ring)
     }
 
-    /// Shows what all rings have.
-    pub fn take(&mut self, mut each: impl FnMut(Record<'_>)) {
-        for ring in self.rings.values_mut() {
-            ring.take(&mut each);
+    /// Shows what all rings have, with the thread and the number of its sample.
+    pub fn take(&mut self, mut each: impl FnMut(Whose, Record<'_>)) {
+        let ordinals = &mut self.ordinals;
+        for (&tid, ring) in &mut self.rings {
+            ring.take(|record| {
+                let samples = match record {
+                    Record::Sample(_) => 1,
+                    Record::Lost(lost) => lost,
+                    Record::Mapped | Record::Other => 0,
+                };
+                let ordinal = ordinals.advance(tid, samples);
+                each(Whose { tid, ordinal }, record);
+            });
         }
         // What is left in them has been taken: a process that has ended fills no ring.
         if self.has_ended {
@@ -165,17 +202,26 @@ impl Threads {
 
     /// Whether anything is sampled now.
     pub fn is_on(&self) -> bool {
-        self.frequency > 0 && !self.has_ended
+        self.is_wanted && !self.has_ended
     }
 
     /// What a sample stands for, in ns.
     pub fn period_ns(&self) -> u64 {
-        1_000_000_000 / u64::from(self.last_frequency.max(1))
+        self.ordinals.period_ns()
     }
 
-    /// Samples a second; 0 where none are taken now.
+    /// Samples a second, halved as it is; 0 where none are taken now.
     pub fn frequency(&self) -> u32 {
-        if self.is_on() { self.frequency } else { 0 }
+        if self.is_on() {
+            self.ordinals.frequency()
+        } else {
+            0
+        }
+    }
+
+    /// How often the frequency is halved.
+    pub fn halvings(&self) -> u32 {
+        self.ordinals.halvings()
     }
 
     /// Whether time in the kernel is seen.

@@ -20,7 +20,13 @@ fn sampled_child() -> Result<(), NoSamples> {
     let mut sleep = Command::new("sleep");
     let child = sleep.arg("60").stdin(Stdio::null()).spawn();
     let mut child = child.map_err(|_| NoSamples::NoRoom)?;
-    let sampled = Sampler::start(Rank(0), Pid::from_child(&child), FREQUENCY_DEFAULT, || ());
+    let sampled = Sampler::start(
+        Rank(0),
+        Pid::from_child(&child),
+        FREQUENCY_DEFAULT,
+        0,
+        || (),
+    );
     let _ = child.kill();
     let _ = child.wait();
     sampled.map(drop)

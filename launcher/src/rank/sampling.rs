@@ -1,5 +1,6 @@
 //! What a supervisor has of its rank's sampling.
 
+use crate::rank::passed::Passed;
 use crate::rank::spent::Cost;
 use invivo_inspect::sampling::Sampler;
 use invivo_proto::control::profile::NoSamples;
@@ -14,6 +15,8 @@ pub struct Sampling {
     pub asked: Option<u32>,
     /// A part of its answer could not be passed on.
     pub is_cut: bool,
+    /// What of single samples could be.
+    pub passed: Passed,
     /// What samplers took which are gone.
     pub spent: Cost,
 }
@@ -25,6 +28,7 @@ impl Default for Sampling {
             without: NoSamples::Off,
             asked: None,
             is_cut: false,
+            passed: Passed::default(),
             spent: Cost::default(),
         }
     }
@@ -46,6 +50,7 @@ impl Sampling {
     pub fn discard(&mut self) {
         self.spent = self.cost();
         self.sampler = None;
+        self.passed.begin_anew();
     }
 
     /// What tells that the sampler has something to say.

@@ -339,7 +339,7 @@ impl Supervisor<'_> {
         if let Some(message) = self.read_place() {
             self.act(message);
         }
-        self.pass_profile();
+        self.pass_samples();
         self.take_due_reading();
         self.tell_spent();
         self.let_abort();
@@ -391,7 +391,8 @@ impl Supervisor<'_> {
             ToSupervisor::Sample {
                 sampling,
                 frequency,
-            } => return self.order_sampling(sampling, frequency),
+                halvings,
+            } => return self.order_sampling(sampling, frequency, halvings),
             ToSupervisor::Profile { profile } => return self.ask_profile(profile),
             ToSupervisor::Measure {
                 measuring,
@@ -422,7 +423,7 @@ impl Supervisor<'_> {
     }
 
     /// The same without waiting.
-    fn offer_now(&mut self, message: &FromSupervisor) -> bool {
+    pub(super) fn offer_now(&mut self, message: &FromSupervisor) -> bool {
         let offered = self.place.as_ref().map(|place| place.offer_now(message));
         if let Some(Err(error)) = &offered {
             self.place_fails(error);
@@ -477,7 +478,7 @@ impl Supervisor<'_> {
                 Some(ToSupervisor::TryMetrics { trying }) => self.try_metrics(trying),
                 _ => {}
             }
-            self.pass_profile();
+            self.pass_samples();
             self.take_signals();
             let most = if self.asked_to_end {
                 LINGER_ASKED

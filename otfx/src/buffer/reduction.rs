@@ -6,7 +6,7 @@ use crate::arena::BinId;
 use crate::geometry::Unfit;
 use crate::ledger::Reason;
 use crate::level::Level;
-use crate::strategy::{AtCap, Label, Sorter, Strategy};
+use crate::strategy::{AtCap, EventCap, Label, Sorter, Strategy};
 
 /// Levels of earlier strategies that are told apart; when there are more, the lowest go.
 pub(super) const FORMER_MAX: usize = 2 * crate::strategy::LEVELS_MAX;
@@ -52,6 +52,49 @@ impl Buffer {
         self.halvings = 0;
         self.events_dropped_at = None;
         Ok(())
+    }
+
+    /// Other samples begin: with this strategy, which is the one in force with rules for samples
+    /// alone before it, or the same again. Calls and regions stay as they are; samples that are
+    /// there go before all else. With any other strategy it is [`Buffer::set_strategy`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn begin_samples(&mut self, strategy: Strategy) -> Result<(), Unfit> {
+        let rules = &strategy.rules;
+        let added = rules.len().checked_sub(self.strategy.rules.len());
+        let added = added.filter(|added| rules[*added..] == self.strategy.rules[..]);
+        let labels = strategy.labels();
+        let new = labels.len().saturating_sub(self.levels.len());
+        let is_of_samples = |label: &Label| *label == Label::Samples;
+        if added.is_none() || !labels[..new].iter().all(is_of_samples) {
+            return self.set_strategy(strategy);
+        }
+
+        self.arena.geometry().bears(labels.len())?;
+        if matches!(self.last, Last::Call { .. }) {
+            // Its level has another number from now on.
+            self.last = Last::Over;
+        }
+        for level in &mut self.levels {
+            let label = level.chain.label;
+            if !label.holds_events() {
+                level.close(&mut self.arena);
+                self.former.push(level.restart(label));
+            }
+        }
+        let levels = labels[..new].iter().map(|label| Level::new(*label));
+        self.levels.splice(0..0, levels);
+        self.forget_former();
+        self.sorter = Sorter::new(&strategy);
+        self.strategy = strategy;
+        self.halvings = 0;
+        Ok(())
+    }
+
+    /// Another cap from now on, or none.
+    pub fn set_event_cap(&mut self, cap: Option<EventCap>) {
+        self.strategy.event_cap = cap;
     }
 
     /// Drops levels of earlier strategies that hold nothing, and the lowest of those that are too
@@ -108,7 +151,7 @@ impl Buffer {
         let Some(cap) = self.strategy.event_cap else {
             return Ok(());
         };
-        if self.levels[item.level].samples {
+        if !self.levels[item.level].chain.label.holds_events() {
             return Ok(());
         }
 
@@ -119,7 +162,7 @@ impl Buffer {
                 AtCap::Oldest => self.make_room(item.level, true)?,
                 AtCap::DropAll => {
                     for index in 0..self.levels.len() {
-                        if !self.levels[index].samples {
+                        if self.levels[index].chain.label.holds_events() {
                             self.remove_level(index, Reason::Cap);
                             self.levels[index].closed = true;
                         }
@@ -134,8 +177,9 @@ impl Buffer {
     }
 
     fn event_bins(&self) -> u64 {
-        let events = self.levels.iter().filter(|level| !level.samples);
-        events.map(|level| u64::from(level.chain.bins())).sum()
+        let chains = self.levels.iter().map(|level| &level.chain);
+        let events = chains.filter(|chain| chain.label.holds_events());
+        events.map(|chain| u64::from(chain.bins())).sum()
     }
 
     /// Gives up the least valuable bin, or level of samples; or says why nothing may go for a bin
@@ -149,7 +193,7 @@ impl Buffer {
         // Only levels up to the one that wants room: a record never displaces a more valuable one.
         for index in 0..=wanting {
             let level = &self.levels[index];
-            if level.closed || events_only && level.samples {
+            if level.closed || events_only && !level.chain.label.holds_events() {
                 continue;
             }
             let holds = level.chain.bins() > 0;
@@ -258,5 +302,103 @@ impl Buffer {
                 self.arena.give(bin);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contents::Head;
+    use crate::event::{Attributes, EventClass, Sample};
+    use crate::strategy::Dimension;
+    use alloc::vec::Vec;
+    use invivo_proto::record::Call;
+
+    const SAMPLES: [EventClass; 1] = [EventClass::Sample];
+
+    fn long_ones(samples: bool, cap: Option<u16>) -> Strategy {
+        let long = Strategy::by(Dimension::Duration {
+            kept_log2: 10,
+            levels: 2,
+        });
+        let first = match samples {
+            true => Strategy::by_class(&SAMPLES),
+            false => Strategy::flight_recorder(),
+        };
+        Strategy {
+            event_cap: cap.map(|bins_permille| EventCap {
+                bins_permille,
+                then: AtCap::Oldest,
+            }),
+            ..first.then(long)
+        }
+    }
+
+    fn call(buffer: &mut Buffer, number: u64) {
+        let call = Call {
+            end: 10_000 * (number + 1),
+            // Every hundredth is a long one.
+            duration: if number.is_multiple_of(100) { 5_000 } else { 5 },
+            ..Call::default()
+        };
+        buffer.store_call(&call, &[], Attributes::default());
+    }
+
+    fn ends(buffer: &Buffer) -> (Vec<u64>, Vec<u64>) {
+        let (mut calls, mut samples) = (Vec::new(), Vec::new());
+        let mut reader = buffer.read();
+        while let Some(contents) = reader.next().unwrap() {
+            match contents.head {
+                Head::Call(call) if call.duration > 1_000 => calls.push(call.end),
+                Head::Sample { ordinal, .. } => samples.push(ordinal),
+                _ => {}
+            }
+        }
+        (calls, samples)
+    }
+
+    /// Samples that begin take nothing from the order in which calls go.
+    #[test]
+    fn long_calls_stay_when_samples_begin() {
+        let mut buffer = Buffer::new(256 << 10, long_ones(false, None)).unwrap();
+        (0..100_000).for_each(|number| call(&mut buffer, number));
+        let before = ends(&buffer).0;
+        assert_eq!(before.len(), 1_000);
+        buffer.begin_samples(long_ones(true, Some(750))).unwrap();
+        for number in 100_000..200_000 {
+            call(&mut buffer, number);
+            let sample = Sample {
+                time: 10_000 * (number + 1) - 100,
+                ordinal: number - 99_999,
+                ..Sample::default()
+            };
+            buffer.store_sample(&sample);
+        }
+        let (calls, samples) = ends(&buffer);
+        assert_eq!(calls.len(), 2_000);
+        assert!(samples.len() > 5_000, "{}", samples.len());
+        assert!(samples.windows(2).all(|two| two[1] == two[0] + 1));
+        assert_eq!(
+            buffer.events_gone_until().map(|at| at > 1_000_000),
+            Some(true)
+        );
+
+        // Another frequency: those of before go first, and calls stay.
+        buffer.begin_samples(long_ones(true, Some(750))).unwrap();
+        for ordinal in 1..=100 {
+            let time = 3_000_000_000 + ordinal;
+            buffer.store_sample(&Sample {
+                time,
+                ordinal,
+                ..Sample::default()
+            });
+        }
+        assert_eq!(ends(&buffer).0.len(), 2_000);
+        assert!(ends(&buffer).1.ends_with(&[98, 99, 100]));
+        // Without a cap calls take the room of samples.
+        buffer.set_event_cap(None);
+        (300_000..400_000).for_each(|number| call(&mut buffer, number));
+        let (calls, samples) = ends(&buffer);
+        assert_eq!((calls.len(), samples.len()), (3_000, 0));
     }
 }

@@ -104,6 +104,13 @@ impl Buffer {
             .flat_map(|(losses, label)| losses.rows(label))
     }
 
+    /// When the last record ended that was given up and was no sample, in ticks: calls and regions
+    /// that ended later are complete. Nothing where they all are.
+    pub fn events_gone_until(&self) -> Option<u64> {
+        let events = self.levels().filter(|level| level.label.holds_events());
+        events.filter_map(|level| level.gone_until).max()
+    }
+
     /// All levels, those of earlier strategies first.
     pub fn levels(&self) -> impl Iterator<Item = LevelStatus> + '_ {
         let status = |chain: &Chain, former, closed, kept| LevelStatus {

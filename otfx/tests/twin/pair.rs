@@ -330,4 +330,4 @@ pub const STRATEGIES_AT_A_TIME: usize = 3;
 pub const BINS_MIN: usize = invivo_otfx::BINS_PER_LEVEL_LEAST * policy::LEVELS_MAX;
 
 /// Number of the strategies that are always tried.
-pub const STRATEGIES: usize = 10;
+pub const STRATEGIES: usize = 11;

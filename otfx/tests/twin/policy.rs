@@ -34,6 +34,11 @@ pub fn strategies() -> Vec<Strategy> {
         samples(),
         cap(samples(), 500, AtCap::DropAll),
         cap(samples(), 400, AtCap::Oldest),
+        cap(
+            Strategy::by_class(&[EventClass::Sample]),
+            500,
+            AtCap::Oldest,
+        ),
         regions_by_depth.then(Strategy::by(Dimension::Duration {
             kept_log2: 9,
             levels: 2,
@@ -98,7 +103,7 @@ pub fn level(
         // The rest is not the rule's.
         let labels = &labels[..labels.len() - 1];
         let belongs = |label: &Label, first: bool, last: bool| match *label {
-            Label::Class => true,
+            Label::Class | Label::Samples => true,
             Label::Depth(depth) => {
                 lasts && (attributes.depth == depth || first && attributes.depth > depth)
             }

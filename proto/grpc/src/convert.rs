@@ -3,6 +3,7 @@
 
 pub mod analyses;
 pub mod buffers;
+mod contexts;
 pub mod grid;
 pub mod hang;
 pub mod metrics;

@@ -1,5 +1,6 @@
 //! Answers about buffers: their sizes and losses, and pages of the records that they keep.
 
+use super::contexts::Contexts;
 pub use super::record_class::RecordClass;
 use super::regions::RegionName;
 use super::strategy::Strategy;
@@ -42,6 +43,8 @@ pub struct Buffers {
     pub parts_reduced: u64,
     /// Where visits of regions are; what stands above is of calls alone.
     pub regions: BufferCounters,
+    /// Where samples are.
+    pub samples: BufferCounters,
     /// How often a level has given something up, its oldest bin or all of it.
     pub reductions: u64,
     /// Buffers in which events have reached their cap.
@@ -171,6 +174,8 @@ pub enum Label {
     Rest,
     /// The events of a rule by class.
     Class,
+    /// The samples of such a rule, where it claims nothing else.
+    Samples,
     /// Calls and regions of a depth; of the first level of its rule, deeper ones too.
     Depth(u8),
     /// Calls and regions shorter than 2^this ticks, and not short enough for the level before.
@@ -254,6 +259,8 @@ pub struct Records {
     pub regions: BTreeMap<RegionId, RegionName>,
     /// The samples of the page, in order of their time.
     pub samples: Vec<SampleRow>,
+    /// The calling contexts of the samples, with their callers.
+    pub contexts: Contexts,
     /// Where the next page begins; nothing behind the last.
     pub next: Option<Cursor>,
     /// Where the buffer's records are.
@@ -325,6 +332,8 @@ pub struct SampleRow {
     pub context: u32,
     /// Its counters.
     pub values: Vec<u64>,
+    /// Which of the location's threads, one after the other, it is of.
+    pub occupant: u32,
 }
 
 /// The facts of a call or of a part, as [`crate::record::Facts`].

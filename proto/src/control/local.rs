@@ -1,6 +1,7 @@
 //! Messages between a rank's supervisor and the place of its node, one per packet of a
 //! `SOCK_SEQPACKET` Unix socket.
 
+use super::contexts::{Context, Taken};
 use super::fault::Fault;
 use super::hang::{Side, Threads};
 use super::metrics::{Measured, NoMetric, Reading, SystemMetric};
@@ -74,6 +75,24 @@ pub enum FromSupervisor {
         nodes: Vec<profile::Node>,
         /// Parts that come after this one.
         rest: u32,
+    },
+    /// Calling contexts that were met: the numbers from `first` on. They come before the samples
+    /// that were taken in them.
+    Contexts {
+        first: u32,
+        /// [`super::contexts::CONTEXTS_PART_MAX`] at most.
+        contexts: Vec<Context>,
+    },
+    /// Samples of one thread, in order of their time.
+    Samples {
+        /// The thread, as the kernel numbers it.
+        tid: u32,
+        /// How often the frequency is halved with which the last of them was taken.
+        halvings: u32,
+        /// Samples of all threads of the rank that were taken so far and are not told here.
+        left_out: u64,
+        /// [`super::contexts::SAMPLES_PART_MAX`] at most.
+        taken: Vec<Taken>,
     },
     /// The answer to [`ToSupervisor::Measure`].
     Measuring {
@@ -328,8 +347,10 @@ pub enum ToSupervisor {
     Sample {
         /// The answer repeats it.
         sampling: u32,
-        /// Samples a second; 0 ends it. What was seen so far stays.
+        /// Samples a second, before it is halved; 0 ends it. What was seen so far stays.
         frequency: u32,
+        /// How often that is halved.
+        halvings: u32,
     },
     /// Where does the rank spend its time?
     Profile {

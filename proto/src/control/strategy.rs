@@ -9,7 +9,10 @@
 //!                                           one in 16 stays longest
 //!           depth:2                         the deepest regions first, with the calls in them;
 //!                                           what is at most 2 deep stays longest
-//!           class:region                    all visits of regions, or all calls (class:call)
+//!           class:region                    all visits of regions, or all calls (class:call), or
+//!                                           all samples (class:sample)
+//!           samples                         every second sample first, then every second of what
+//!                                           is left: and ranks are sampled less often
 //! time      the oldest first: what holds for everything that no rule claims;
 //!           alone it is the flight recorder
 //! ```
@@ -18,8 +21,7 @@
 //! a text refuses what has no effect, and only [`Strategy::parse`] reads them.
 //!
 //! ```text
-//! class:metric    all metrics, or samples
-//! samples         every second sample first, then every second of what is left
+//! class:metric    all metrics
 //! cap=50%         at half of the buffer all that is no sample is dropped, for good
 //! ```
 

@@ -4,7 +4,10 @@
 //! before has been dealt with. So nothing on the way holds more than a page, however many ranks
 //! there are.
 
-use super::buffers::{BufferCounters, Cursor, Label, Loss, LossReason, RecordClass, Row};
+use super::buffers::{
+    BufferCounters, Cursor, Label, Loss, LossReason, RecordClass, Row, SampleRow,
+};
+use super::contexts::Contexts;
 use super::regions::RegionName;
 use super::results::{Ledger, RankState};
 use crate::ids::{CommId, CommLocal, LocationId, Rank, RegionId};
@@ -12,7 +15,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bincode::{Decode, Encode};
 
-/// Calls and parts of calls in one page: its message stays below 4 MiB.
+/// Calls, parts of calls and samples in one page: its message stays below 4 MiB.
 pub const TIMELINE_PAGE_MAX: u32 = 16_384;
 /// Locations in one page: what each says beside its calls takes some 300 bytes, its peers apart.
 pub const TIMELINE_LOCATIONS_MAX: usize = 1024;
@@ -68,6 +71,8 @@ pub struct Piece {
     /// Its calls and regions that began before the end that was asked for, and ended behind the
     /// begin; in order of their ends.
     pub rows: Vec<Row>,
+    /// Its samples of the same time, in order.
+    pub samples: Vec<SampleRow>,
     /// All of its calls have been given. What follows is set here, and is nothing before.
     pub is_complete: bool,
     /// Communicators of these calls, as far as they are defined.
@@ -77,6 +82,9 @@ pub struct Piece {
     /// Regions of the program that are among the rows; with a save, all that the rank has met, with
     /// its first location.
     pub regions: BTreeMap<RegionId, RegionName>,
+    /// The calling contexts of the samples, with their callers; with a save, all that the rank has
+    /// met, with its first location.
+    pub contexts: Contexts,
     /// The call that it is in and that began before the end that was asked for.
     pub open: Option<OpenCall>,
     /// Regions that it is in and that began before the end that was asked for, the outermost first.
@@ -89,6 +97,8 @@ pub struct Piece {
     pub counters: BufferCounters,
     /// Where the buffer's regions are.
     pub regions_counted: BufferCounters,
+    /// Where the buffer's samples are.
+    pub samples_counted: BufferCounters,
     /// What the buffer lost, by level, class and reason.
     pub losses: BTreeMap<(Label, RecordClass, LossReason), Loss>,
     /// Of what ended later than this nothing is missing, in job time; nothing where the buffer

@@ -1,12 +1,13 @@
 //! Examples of strategies, and of what buffers tell.
 
 use invivo_proto::control::buffers::*;
+use invivo_proto::control::contexts::{Context, Contexts};
 use invivo_proto::control::regions::RegionName;
 use invivo_proto::control::results::{Group, Ledger, RankState};
 use invivo_proto::control::saved::{
     SaveAsk, SaveQuery, Saved, SavedBin, SavedLocation, SavedPage, SavedPiece,
 };
-use invivo_proto::control::stacks::Chosen;
+use invivo_proto::control::stacks::{Chosen, Frame};
 use invivo_proto::control::strategy::Strategy;
 use invivo_proto::control::timeline::{Member, OpenCall, Piece, Timeline, TimelinePosition};
 use invivo_proto::definition::Run;
@@ -87,6 +88,7 @@ pub fn buffers() -> Buffers {
         kept: 80,
         parts_reduced: 2,
         regions: counters(),
+        samples: counters(),
         reductions: 38,
         capped: Some(Capped {
             buffers: 1,
@@ -133,10 +135,12 @@ pub fn timeline() -> Timeline {
     let first = Piece {
         location: location(),
         rows: records.rows,
+        samples: records.samples,
         is_complete: true,
         comms: [(CommLocal(0), member)].into(),
         peers: [((CommLocal(0), 1), Rank(1))].into(),
         regions: regions(),
+        contexts: contexts(),
         open: Some(OpenCall {
             region: RegionId(2),
             begin_ns: 5_600_000_000,
@@ -158,6 +162,7 @@ pub fn timeline() -> Timeline {
         },
         counters: counters(),
         regions_counted: counters(),
+        samples_counted: counters(),
         losses: losses(),
         gone_until_ns: Some(4_000_000_000),
         not_kept: Some(3),
@@ -240,6 +245,19 @@ fn regions() -> BTreeMap<RegionId, RegionName> {
     [(RegionId(4096), of)].into()
 }
 
+/// A function, and the kernel below it.
+pub fn contexts() -> Contexts {
+    let context = |parent, module: &str, name: &str| Context {
+        parent,
+        frame: Frame::Function {
+            module: module.into(),
+            name: name.into(),
+        },
+    };
+    let both = [context(0, "solver", "solve"), context(1, "[kernel]", "")];
+    (1..).zip(both).collect()
+}
+
 pub fn records() -> Records {
     let facts = RowFacts {
         kind: 9,
@@ -254,6 +272,7 @@ pub fn records() -> Records {
         location: Some(location()),
         not_kept: None,
         regions: regions(),
+        contexts: contexts(),
         rows: vec![Row {
             is_region: true,
             is_rest: false,
@@ -284,6 +303,7 @@ pub fn records() -> Records {
             ordinal: 8,
             context: 5,
             values: vec![112, 4096],
+            occupant: 301,
         }],
         next: Some(cursor()),
         counters: counters(),

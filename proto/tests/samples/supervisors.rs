@@ -1,9 +1,11 @@
 //! An example of every message between a supervisor and its place.
 
+use super::buffers::contexts;
 use super::hang::seen;
 use super::metrics::{measured, reading, without};
 use super::profile::{profile, sampled};
 use super::stacks::{fault, module, named, walked};
+use invivo_proto::control::contexts::Taken;
 use invivo_proto::control::local::{FromSupervisor, Outcome, ToSupervisor};
 use invivo_proto::control::metrics::{NoMetric, SystemMetric};
 use invivo_proto::control::profile::NoSamples;
@@ -51,6 +53,20 @@ pub fn from_supervisors() -> Vec<FromSupervisor> {
             nodes: profile().nodes,
             rest: 2,
         },
+        FromSupervisor::Contexts {
+            first: 1,
+            contexts: contexts().into_values().collect(),
+        },
+        FromSupervisor::Samples {
+            tid: 4712,
+            halvings: 3,
+            left_out: 5,
+            taken: vec![Taken {
+                at_ns: 5_500_000_000,
+                ordinal: 1032,
+                context: 2,
+            }],
+        },
         FromSupervisor::Measuring {
             measuring: 3,
             outcome: Err((SystemMetric::Cycles, NoMetric::Unsupported)),
@@ -85,6 +101,7 @@ pub fn to_supervisors() -> Vec<ToSupervisor> {
         ToSupervisor::Sample {
             sampling: 5,
             frequency: 251,
+            halvings: 3,
         },
         ToSupervisor::Profile { profile: 6 },
         ToSupervisor::Measure {

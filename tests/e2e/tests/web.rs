@@ -8,6 +8,7 @@ use invivo_e2e::mpi::Family;
 use invivo_e2e::programs::{endless_melt, program, regions, shares};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use std::cell::Cell;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -273,6 +274,42 @@ fn regions_stand_on_the_timeline() {
     running.wait_for_notes("done");
     let web = Web::start(&running.client(), &[]);
     browse(&running, &web, "visits", &json!({}));
+    running.tell("stop");
+    assert_eq!(running.end().code(), 0);
+}
+
+/// Sampled for most of the time, and then no longer, so that there are as many whenever they are
+/// counted.
+#[test]
+fn samples_stand_on_the_timeline() {
+    if !has_browser() {
+        return;
+    }
+    let (_, command) = shares(Family::Ompi).swap_remove(0);
+    let mut running = Job::observed(Family::Ompi, 2, &command)
+        .limit(LIMIT)
+        .start();
+    running.wait_for_answers();
+    let client = running.client();
+    client.json(&["sampling", "997"]);
+    let kept = |running: &Running| {
+        let buffers = running.client().try_json(&["buffers"])?;
+        buffers["samples"]["kept"].as_u64()
+    };
+    running.until("samples", |running| {
+        kept(running)
+            .is_some_and(|kept| kept > 16_000)
+            .then_some(())
+    });
+    client.json(&["sampling", "off"]);
+    let last = Cell::new(0);
+    running.until("the last sample", |running| {
+        let before = last.replace(kept(running)?);
+        std::thread::sleep(Duration::from_secs(1));
+        (before == last.get()).then_some(())
+    });
+    let web = Web::start(&running.client(), &[]);
+    browse(&running, &web, "samples", &json!({}));
     running.tell("stop");
     assert_eq!(running.end().code(), 0);
 }

@@ -4,7 +4,7 @@ use super::interval_timer::Every;
 use super::local_rank::Life;
 use super::local_ranks::LocalRanks;
 use crate::notes::Trouble;
-use crate::store::Keeping;
+use crate::store::{Keeping, KeepsSamples};
 use crate::time_point::Now;
 use invivo_otfx::Unfit;
 use invivo_proto::control::strategy::Strategy;
@@ -25,10 +25,53 @@ pub fn begin(strategy: Strategy, local: &mut LocalRanks) {
     }
 }
 
+/// Samples come from now on, at another frequency than before if some came already: buffers make
+/// room for them, as far as they are large enough.
+pub fn begin_samples(local: &mut LocalRanks) {
+    let asked = local.feed.budget.keeping().asked;
+    let keeping = Keeping::new(asked, local.feed.analyses.clock(), KeepsSamples::Now);
+    if let Err(unfit) = try_begin_samples(&keeping, local) {
+        local.feed.notes.add(Trouble::Strategy, || {
+            format!("buffers are too small for samples, and keep none: {unfit}")
+        });
+    }
+}
+
+fn try_begin_samples(keeping: &Keeping, local: &mut LocalRanks) -> Result<(), Unfit> {
+    for one in &local.ranks {
+        one.records.bears(keeping)?;
+    }
+    local.feed.budget.keep(keeping)?;
+    for one in &mut local.ranks {
+        one.records.begin_samples(keeping)?;
+    }
+    Ok(())
+}
+
+/// Samples of the frequency of before come again, or no more: a part of each buffer is theirs, or
+/// all of it is for whatever comes.
+pub fn share(is_sampled: bool, local: &mut LocalRanks) {
+    let keeping = local.feed.budget.keeping();
+    let samples = match (keeping.samples, is_sampled) {
+        // They had no room.
+        (KeepsSamples::No, _) => return,
+        (_, true) => KeepsSamples::Now,
+        (_, false) => KeepsSamples::NoMore,
+    };
+    let keeping = Keeping::new(keeping.asked, local.feed.analyses.clock(), samples);
+    // The levels are the same: what was borne is borne.
+    if local.feed.budget.keep(&keeping).is_ok() {
+        for one in &mut local.ranks {
+            one.records.share(&keeping);
+        }
+    }
+}
+
 /// Another strategy, on all ranks or on none.
 pub fn keep(strategy: Strategy, local: &mut LocalRanks) -> Acks {
     let begun = Instant::now();
-    let keeping = Keeping::new(strategy, local.feed.analyses.clock());
+    let samples = local.feed.budget.keeping().samples;
+    let keeping = Keeping::new(strategy, local.feed.analyses.clock(), samples);
     let mut acks = Acks {
         targets: local.len() as u32,
         ..Acks::default()

@@ -36,7 +36,7 @@ type Address = (usize, u64);
 pub enum Found {
     Sites(sites::Found),
     Regions(regions::Found),
-    Unnamed(Unnamed),
+    Unnamed(Box<Unnamed>),
 }
 
 impl Found {

@@ -51,6 +51,14 @@ pub struct LocalRank {
     pub spent_ns: u64,
     /// Time that samples took from it, in the kernel, in ns.
     pub sampled_ns: u64,
+    /// How often its buffers want its samples halved, as its supervisor was told last.
+    pub halvings_told: u32,
+    /// What comes of its samples is of a frequency that is not ordered any more.
+    pub samples_are_old: bool,
+    /// Its last samples were asked for.
+    pub is_sampled_out: bool,
+    /// They are waited for until then.
+    pub samples_until_ns: u64,
     /// How it ended, otherwise than through `MPI_Finalize`.
     pub ended: Option<Ended>,
     /// Where the thread was that ended it.
@@ -78,6 +86,10 @@ impl LocalRank {
             metrics: MetricSeries::default(),
             spent_ns: 0,
             sampled_ns: 0,
+            halvings_told: 0,
+            samples_are_old: false,
+            is_sampled_out: false,
+            samples_until_ns: 0,
             life: Life::Absent,
             ended: None,
             fault: None,
@@ -212,6 +224,7 @@ impl LocalRank {
             Life::Ending => {
                 // Read before the scan: a process that lives during the scan may write after it.
                 let is_still = now.ns >= self.orphan_until_ns || self.process.is_gone();
+                let is_still = is_still && now.ns >= self.samples_until_ns;
                 let worked = self.records.peek(now.ns, now.ticks, Eagerness::All, feed);
                 Looked {
                     worked,

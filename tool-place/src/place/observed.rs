@@ -7,14 +7,16 @@ use super::commands::Commands;
 use super::local_rank::Life;
 use super::local_ranks::LocalRanks;
 use super::queries::Queries;
+use crate::contexts::OutOfOrder;
 use crate::memory::MemoryError;
 use crate::rank::observed::{Kept, ObservedLocation};
-use crate::store::Keeping;
+use crate::store::{Keeping, KeepsSamples};
 use crate::time_point::Now;
 use invivo_analysis::switches::Switches;
 use invivo_mpi_link::clock::{NodeClock, Reading};
 use invivo_otfx::Attributes;
 use invivo_proto::control::analyses::{Analysis, AnalysisSet};
+use invivo_proto::control::contexts::Context;
 use invivo_proto::control::results::{Coverage, Group, RankState};
 use invivo_proto::control::strategy::Strategy;
 use invivo_proto::control::tree::{Partial, Query, Up};
@@ -105,7 +107,7 @@ impl Observed {
                 ticks: job.to_ns,
             },
         );
-        let keeping = Keeping::new(job.strategy, &node);
+        let keeping = Keeping::new(job.strategy, &node, KeepsSamples::No);
         let mut local = LocalRanks::new(layout, layout.place(0), None, node);
         let on = AnalysisSet::ALL.switched(AnalysisSet::of(Analysis::Sites), false);
         local.feed.analyses.switches = Switches::new(on);
@@ -186,6 +188,17 @@ impl Observed {
         definition: &Definition<'_>,
     ) -> Result<(), DefinitionError> {
         self.local.feed.analyses.define(rank, definition)
+    }
+
+    /// The calling contexts of a rank's samples, by their numbers, from 1.
+    ///
+    /// # Errors
+    /// When they are no tree.
+    pub fn contexts(&mut self, rank: Rank, all: Vec<Context>) -> Result<(), OutOfOrder> {
+        match self.local.index(rank) {
+            Some(index) => self.local.ranks[index].records.met(1, all),
+            None => Ok(()),
+        }
     }
 
     /// Members of communicators.

@@ -125,7 +125,7 @@ impl Queries {
 
         let functions = region_names::define(&mut partial, &local.feed.analyses);
         if !functions.is_empty() {
-            let found = Found::Unnamed(Unnamed { partial, functions });
+            let found = Found::Unnamed(Box::new(Unnamed { partial, functions }));
             return self.code.begin(now, wave, found, local);
         }
         // Coverage of this moment: the caller sees how much of the truth this answer is.

@@ -1,9 +1,17 @@
 //! Has the ranks sampled by their supervisors, and acknowledges when all of them are.
+//!
+//! Samples go into the buffers of the ranks' locations. Where a buffer gives up every second one of
+//! them to make room, its rank is sampled half as often from then on. A frequency that is a half, a
+//! quarter and so on of the one before is ordered as halvings of that: what is kept stays evenly
+//! spaced.
 
+use super::buffer_keeping;
+use super::local_rank::Life;
 use super::local_ranks::LocalRanks;
 use super::supervisor_orders::{NOBODY, SupervisorOrders};
 use crate::notes::Trouble;
 use crate::time_point::Now;
+use invivo_proto::control::contexts::Taken;
 use invivo_proto::control::local::ToSupervisor;
 use invivo_proto::control::profile::NoSamples;
 use invivo_proto::control::tree::Up;
@@ -12,9 +20,66 @@ use invivo_proto::ids::{CommandId, Rank};
 /// What of sampling is in force, and commands under way.
 #[derive(Default)]
 pub struct Sampling {
-    /// Samples a second; 0 for none.
-    frequency: u32,
+    /// What is ordered.
+    pace: Pace,
     pub orders: SupervisorOrders,
+}
+
+/// The lowest frequency in Hz that stands for a part of the base though it is rounded.
+const ROUNDED_MIN: u32 = 20;
+
+/// How long the last samples of a rank are waited for.
+const LAST_SAMPLES_NS: u64 = 500_000_000;
+
+/// How often ranks are sampled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Pace {
+    is_on: bool,
+    /// Samples a second, before they are halved; 0 before the first order.
+    base: u32,
+    /// How often that is halved.
+    halvings: u32,
+}
+
+impl Pace {
+    /// So many samples a second from now on; 0 for none.
+    fn ordered(self, frequency: u32) -> Pace {
+        // Rounded where that is nearly the same: 251, 125, 62.
+        let is_halved = |halvings: &u32| {
+            let part = self.base >> halvings;
+            let is_exact = part << halvings == self.base;
+            part == frequency && (is_exact || part >= ROUNDED_MIN)
+        };
+        match (0..u32::BITS).find(is_halved) {
+            _ if frequency == 0 => Pace {
+                is_on: false,
+                ..self
+            },
+            Some(halvings) => Pace {
+                is_on: true,
+                halvings,
+                ..self
+            },
+            None => Pace {
+                is_on: true,
+                base: frequency,
+                halvings: 0,
+            },
+        }
+    }
+
+    /// The order for a rank whose buffers want so many halvings.
+    fn order(self, sampling: u32, wanted: u32) -> ToSupervisor {
+        ToSupervisor::Sample {
+            sampling,
+            frequency: if self.is_on { self.base } else { 0 },
+            halvings: self.halvings(wanted),
+        }
+    }
+
+    fn halvings(self, wanted: u32) -> u32 {
+        self.halvings.max(wanted)
+    }
 }
 
 impl Sampling {
@@ -23,16 +88,54 @@ impl Sampling {
         if frequency == 0 {
             return;
         }
-        self.frequency = frequency;
+        self.set(frequency, local);
         for rank in local.numbers() {
             self.attached(rank, local);
         }
     }
 
+    fn set(&mut self, frequency: u32, local: &mut LocalRanks) {
+        let before = self.pace;
+        self.pace = before.ordered(frequency);
+        // The numbers of samples count other intervals from now on: what is kept of them begins
+        // anew.
+        if self.pace.base != before.base {
+            buffer_keeping::begin_samples(local);
+            // What comes before its supervisor's answer is of the frequency of before.
+            for one in &mut local.ranks {
+                one.samples_are_old = before.base != 0 && one.life != Life::Absent;
+            }
+        } else {
+            buffer_keeping::share(self.pace.is_on, local);
+        }
+    }
+
     /// A supervisor has come: its rank is sampled as the others are.
     pub fn attached(&self, rank: Rank, local: &mut LocalRanks) {
-        if self.frequency > 0 {
-            local.tell(rank, &order(NOBODY, self.frequency));
+        if self.pace.is_on {
+            local.tell(rank, &self.pace.order(NOBODY, wanted(rank, local)));
+        }
+    }
+
+    /// Samples of a thread of a rank have come; where its buffer has no room for so many, it is
+    /// sampled less often.
+    pub fn came(&self, now: Now, rank: Rank, of: &Came, local: &mut LocalRanks) {
+        let Some(index) = local.index(rank) else {
+            return;
+        };
+        let one = &mut local.ranks[index];
+        if one.samples_are_old {
+            one.records.leave_out(of.taken.len());
+            return;
+        }
+        let (left_out, feed) = (of.left_out, &mut local.feed);
+        let whose = (of.tid, of.halvings);
+        one.records
+            .sampled(now.ticks, whose, left_out, &of.taken, feed);
+        let wanted = wanted(rank, local);
+        let told = std::mem::replace(&mut local.ranks[index].halvings_told, wanted);
+        if self.pace.is_on && self.pace.halvings(wanted) != self.pace.halvings(told) {
+            local.tell(rank, &self.pace.order(NOBODY, wanted));
         }
     }
 
@@ -44,9 +147,14 @@ impl Sampling {
         frequency: u32,
         local: &mut LocalRanks,
     ) -> Vec<Up> {
-        self.frequency = frequency;
-        let make = |sampling| order(sampling, frequency);
-        self.orders.give(now, command, make, local)
+        self.set(frequency, local);
+        // Ranks whose buffers want less are told right behind this, with their next samples.
+        for one in &mut local.ranks {
+            one.halvings_told = 0;
+        }
+        let pace = self.pace;
+        self.orders
+            .give(now, command, |sampling| pace.order(sampling, 0), local)
     }
 
     /// A supervisor samples its rank as ordered, or says why not.
@@ -58,6 +166,10 @@ impl Sampling {
         outcome: Result<(), NoSamples>,
         local: &mut LocalRanks,
     ) -> Vec<Up> {
+        if let Some(index) = local.index(rank) {
+            let one = &mut local.ranks[index];
+            (one.samples_are_old, one.samples_until_ns) = (false, 0);
+        }
         // There is nothing left to sample of one that has ended, which is no failure.
         let outcome = match outcome {
             Err(why) if why != NoSamples::Ended => Err(reason(why)),
@@ -73,21 +185,50 @@ impl Sampling {
         self.orders.answered(now, rank, sampling, outcome)
     }
 
+    /// Ranks that are through are not sampled any longer: what their samplers still have comes now.
+    pub fn end_of_ranks(&self, now: Now, local: &mut LocalRanks) {
+        if !self.pace.is_on {
+            return;
+        }
+        for index in 0..local.ranks.len() {
+            let one = &mut local.ranks[index];
+            if one.life == Life::Ending && !one.is_sampled_out {
+                one.is_sampled_out = true;
+                one.samples_until_ns = now.ns.saturating_add(LAST_SAMPLES_NS);
+                let over = Pace {
+                    is_on: false,
+                    ..self.pace
+                };
+                let rank = local.rank(index);
+                if !local.tell(rank, &over.order(NOBODY, 0)) {
+                    local.ranks[index].samples_until_ns = 0;
+                }
+            }
+        }
+    }
+
     /// The measurement is over: ranks are not sampled any longer.
     pub fn end(&mut self, local: &mut LocalRanks) {
-        if std::mem::take(&mut self.frequency) > 0 {
+        if std::mem::take(&mut self.pace.is_on) {
             for rank in local.numbers() {
-                local.tell(rank, &order(NOBODY, 0));
+                local.tell(rank, &self.pace.order(NOBODY, 0));
             }
         }
     }
 }
 
-fn order(sampling: u32, frequency: u32) -> ToSupervisor {
-    ToSupervisor::Sample {
-        sampling,
-        frequency,
-    }
+/// Samples of one thread, see [`invivo_proto::control::local::FromSupervisor::Samples`].
+pub struct Came {
+    pub tid: u32,
+    pub halvings: u32,
+    pub left_out: u64,
+    pub taken: Vec<Taken>,
+}
+
+/// How often the buffers of a rank want its samples halved.
+fn wanted(rank: Rank, local: &LocalRanks) -> u32 {
+    let index = local.index(rank);
+    index.map_or(0, |index| local.ranks[index].records.halvings_wanted())
 }
 
 /// Why a rank is not sampled, and what would help.

@@ -24,8 +24,8 @@ use std::ops::Range;
 
 /// Bytes that a communicator of a rank, or a run of a group, takes in a message.
 const DEFINITION_BYTES: usize = 32;
-/// Bytes that the name of a region takes in a message, mostly.
-const REGION_BYTES: usize = 128;
+/// Bytes that a name of a region or of a calling context takes in a message, mostly.
+const NAME_BYTES: usize = 128;
 /// Bytes that everything else that is said of a location takes in a message, about.
 const LOCATION_BYTES: usize = 2048;
 
@@ -204,6 +204,9 @@ impl View {
                     let pauses = pauses.kept(moment.ticks());
                     let pauses = pauses.map(|(begin, end)| (job_ns(begin), job_ns(end)));
                     frozen.about.pauses = pauses.collect();
+                    local.ranks[index]
+                        .records
+                        .name_contexts(&mut frozen.about.piece);
                 }
                 let begin = frozen.about.clock.first().map(|(_, job_ns)| *job_ns);
                 oldest_ns = oldest_ns.min(begin.unwrap_or(u64::MAX));
@@ -300,7 +303,8 @@ impl Waiting {
                 0 => local.feed.analyses.regions_met_count(self.location.rank),
                 _ => 0,
             };
-            let definitions = comms * DEFINITION_BYTES + regions * REGION_BYTES;
+            let names = regions + frozen.about.piece.contexts.len();
+            let definitions = comms * DEFINITION_BYTES + names * NAME_BYTES;
             *room = room.saturating_sub(LOCATION_BYTES + definitions);
             piece.about = Some(Box::new(frozen.about));
         }

@@ -1,5 +1,6 @@
 //! What the place does with messages of its ranks' supervisors.
 
+use super::sampling::Came;
 use super::{Place, measuring};
 use crate::notes::Trouble;
 use crate::supervisors::Event;
@@ -97,6 +98,29 @@ impl Place {
                     .profile
                     .profiled(rank, profile, seen, nodes, rest);
                 self.answer_due_queries(now);
+            }
+            FromSupervisor::Contexts { first, contexts } => {
+                let index = self.local.index(rank);
+                let met = index.map(|index| self.local.ranks[index].records.met(first, contexts));
+                if let Some(Err(_)) = met {
+                    self.local.feed.notes.add(Trouble::Sampling, || {
+                        format!("rank {rank}: its sampler numbers functions out of order: ignored")
+                    });
+                }
+            }
+            FromSupervisor::Samples {
+                tid,
+                halvings,
+                left_out,
+                taken,
+            } => {
+                let came = Came {
+                    tid,
+                    halvings,
+                    left_out,
+                    taken,
+                };
+                self.sampling.came(now, rank, &came, &mut self.local);
             }
             FromSupervisor::Measuring { measuring, outcome } => {
                 let answers =

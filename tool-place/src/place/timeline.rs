@@ -2,6 +2,7 @@
 
 use super::local_rank::Life;
 use super::local_ranks::LocalRanks;
+use crate::rank::CONTEXT_TAKES;
 use crate::rank::Eagerness;
 use crate::rank::timeline::Wanted;
 use crate::time_point::Now;
@@ -48,7 +49,11 @@ fn begin_ns(piece: &Piece) -> Option<u64> {
     let rows = piece.rows.iter();
     let begins = rows.map(|row| row.end_ns.saturating_sub(row.duration_ns));
     let open = piece.open.iter().chain(&piece.open_regions);
-    begins.chain(open.map(|open| open.begin_ns)).min()
+    let samples = piece.samples.iter().map(|sample| sample.at_ns);
+    begins
+        .chain(open.map(|open| open.begin_ns))
+        .chain(samples)
+        .min()
 }
 
 fn pieces(
@@ -115,8 +120,7 @@ fn pieces(
                 piece.open_regions.clear();
             }
 
-            let rows = piece.rows.iter();
-            room = room.saturating_sub(rows.map(|row| 1 + row.parts.len()).sum());
+            room = room.saturating_sub(takes(&piece));
             timeline.pieces.push(piece);
             if next.is_some() {
                 timeline.next = Some(TimelinePosition {
@@ -131,6 +135,12 @@ fn pieces(
     // Behind the last rank of this place: the next page is another place's.
     timeline.next = behind(local, local.len());
     timeline
+}
+
+/// The place that what a piece has takes in a page, as so many calls.
+fn takes(piece: &Piece) -> usize {
+    let rows = piece.rows.iter().map(|row| 1 + row.parts.len());
+    rows.sum::<usize>() + piece.samples.len() + piece.contexts.len() * CONTEXT_TAKES
 }
 
 /// The position behind the rank before the one with this number here.

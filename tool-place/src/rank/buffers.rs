@@ -12,10 +12,13 @@ use invivo_proto::control::buffers::{
     BufferCounters, Buffers, Capped, Cursor, Halvings, Label, LevelSum, Loss, LossReason,
     OneBuffer, PAGE_MAX, RecordClass, Records, Row, RowFacts, RowPart, SampleRow,
 };
+use invivo_proto::control::contexts::Contexts;
 use invivo_proto::ids::LocationId;
 use invivo_proto::record::Part;
 use std::ops::Range;
 
+/// The place that a calling context takes in a page, as so many calls.
+pub const CONTEXT_TAKES: usize = 2;
 /// Parts of one call that a page gives at most: a page always has a call, and stays below its
 /// limit.
 const ROW_PARTS_MAX: usize = 1024;
@@ -41,6 +44,21 @@ impl RankRecords {
             .try_for_each(|location| location.store.keep(keeping))
     }
 
+    /// Other samples begin, in all of its buffers.
+    ///
+    /// # Errors
+    /// As [`RankRecords::keep`].
+    pub fn begin_samples(&mut self, keeping: &Keeping) -> Result<(), Unfit> {
+        let mut locations = self.locations.iter_mut();
+        locations.try_for_each(|location| location.store.begin_samples(keeping))
+    }
+
+    /// Calls and regions keep to their part of all of its buffers, or to none.
+    pub fn share(&mut self, keeping: &Keeping) {
+        let locations = self.locations.iter_mut();
+        locations.for_each(|location| location.store.share(keeping));
+    }
+
     /// Adds its buffers to an answer.
     pub fn add_buffers(&self, moment: &TimePoint<'_>, sum: &mut Buffers) {
         for (thread, location) in self.locations.iter().enumerate() {
@@ -56,6 +74,14 @@ impl RankRecords {
                 None => sum.without += 1,
             }
         }
+        // Of threads without a location, and such as their sampler had no room for.
+        let dropped = self.samples.dropped();
+        let dropped = BufferCounters {
+            stored: dropped,
+            dropped,
+            ..BufferCounters::default()
+        };
+        add_counters(&mut sum.samples, dropped);
         // Answers have a bounded size: only the worst buffers are named.
         keep_worst(&mut sum.named);
     }
@@ -81,8 +107,7 @@ impl RankRecords {
             records.not_kept.get_or_insert(0);
             return Some(records);
         };
-        let gone_until = buffer.levels().filter_map(|level| level.gone_until).max();
-        let gone_until = gone_until.max(location.before.gone_until);
+        let gone_until = buffer.events_gone_until().max(location.before.gone_until);
         records.gone_until_ns = gone_until.map(|ticks| moment.job_of_ticks(ticks));
         records.counters = counters(buffer, EventClass::Call);
         merge_losses(&mut records.losses, losses(buffer, moment));
@@ -93,6 +118,7 @@ impl RankRecords {
             job_ns,
             after,
             max.clamp(1, PAGE_MAX),
+            |context, to| self.give_context(context, to),
         );
         Some(records)
     }
@@ -113,7 +139,7 @@ fn add_buffer(
     sum: &mut Buffers,
 ) {
     let (counters, fill) = (counters(buffer, EventClass::Call), buffer.fill());
-    let gone_until = buffer.levels().filter_map(|level| level.gone_until).max();
+    let gone_until = buffer.events_gone_until();
     let length = |from: u64, to: u64| moment.node().duration_ns(to.saturating_sub(from));
     let (oldest, newest) = fill.span.unwrap_or_default();
     let one = OneBuffer {
@@ -139,6 +165,7 @@ fn add_buffer(
     sum.stored += counters.stored;
     sum.kept += counters.kept;
     add_counters(&mut sum.regions, self::counters(buffer, EventClass::Region));
+    add_counters(&mut sum.samples, self::counters(buffer, EventClass::Sample));
     sum.parts_reduced += counters.parts_reduced;
     sum.reductions += one.reductions;
 
@@ -182,6 +209,7 @@ fn fill(
     job_ns: Range<u64>,
     after: Option<Cursor>,
     max: u32,
+    give_context: impl Fn(u32, &mut Contexts) -> usize,
 ) {
     let (from, to) = (moment.ticks_of(job_ns.start), moment.ticks_of(job_ns.end));
     let after = after.unwrap_or_default();
@@ -227,11 +255,15 @@ fn fill(
 
         room = room.saturating_sub(takes);
         records.rows.extend(row);
-        records.samples.extend(sample);
+        if let Some(sample) = sample {
+            let new = give_context(sample.context, &mut records.contexts);
+            room = room.saturating_sub(new * CONTEXT_TAKES);
+            records.samples.push(sample);
+        }
     }
 }
 
-fn sample(contents: &Contents, moment: &TimePoint<'_>) -> Option<SampleRow> {
+pub(super) fn sample(contents: &Contents, moment: &TimePoint<'_>) -> Option<SampleRow> {
     let Head::Sample {
         time,
         ordinal,
@@ -246,6 +278,7 @@ fn sample(contents: &Contents, moment: &TimePoint<'_>) -> Option<SampleRow> {
         ordinal,
         context,
         values: contents.values.clone(),
+        occupant: contents.occupant,
     })
 }
 
@@ -336,6 +369,7 @@ fn label(label: invivo_otfx::Label) -> Label {
     match label {
         invivo_otfx::Label::Rest => Label::Rest,
         invivo_otfx::Label::Class => Label::Class,
+        invivo_otfx::Label::Samples => Label::Samples,
         invivo_otfx::Label::Depth(depth) => Label::Depth(depth),
         invivo_otfx::Label::ShorterThanLog2(bits) => Label::ShorterThanLog2(bits),
         invivo_otfx::Label::Iteration(lambda) => Label::Iteration(lambda),

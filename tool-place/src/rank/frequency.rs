@@ -36,12 +36,21 @@ impl RankRecords {
         self.locations[thread].store.hear(known);
     }
 
-    /// The halvings that a thread has confirmed; 0 without its memory.
+    /// The halvings that those have confirmed who take a thread's samples; 0 without its memory.
     pub(super) fn halvings_known(&self, thread: usize) -> u32 {
+        if let Some(halvings) = self.samples.halvings {
+            return halvings.min(HALVINGS_MAX);
+        }
         let known = self
             .page_of(thread)
             .map(|status| status.halvings_known.load(Ordering::Acquire));
         known.unwrap_or(0).min(HALVINGS_MAX)
+    }
+
+    /// How often its samples are to be halved: as the buffer wants it that holds the most.
+    pub fn halvings_wanted(&self) -> u32 {
+        let wanted = self.locations.iter().filter_map(|one| one.store.halvings());
+        wanted.max().unwrap_or(0)
     }
 
     fn page_of(&self, thread: usize) -> Option<&Status> {

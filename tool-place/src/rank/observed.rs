@@ -3,7 +3,7 @@
 use super::{Feed, RankRecords};
 use crate::location::{Before, Both};
 use crate::memory::{Memory, MemoryError};
-use invivo_otfx::{Attributes, Pass};
+use invivo_otfx::{Attributes, Pass, Sample};
 use invivo_proto::control::results::{Ledger, RankState};
 use invivo_proto::ids::{LocationId, RegionId};
 use invivo_proto::mpi::INIT;
@@ -37,6 +37,8 @@ pub enum Kept<'a> {
     Rest(u64, &'a [Part]),
     /// A visit of a region.
     Region(&'a Pass),
+    /// A sample.
+    Sample(&'a Sample<'a>),
 }
 
 impl RankRecords {
@@ -129,6 +131,7 @@ impl RankRecords {
             Kept::Call(call, parts) => both.saved(call, parts, attributes, since),
             Kept::Rest(end, parts) => both.saved_rest(end, parts, since),
             Kept::Region(pass) => both.saved_region(pass, attributes),
+            Kept::Sample(sample) => both.saved_sample(sample),
         }
     }
 

@@ -3,7 +3,7 @@
 //! Pieces fit into a page and come with the names of communicators and peers.
 
 use super::RankRecords;
-use super::buffers::{counters, losses, row};
+use super::buffers::{CONTEXT_TAKES, counters, losses, row, sample};
 use super::ledger_report::region;
 use crate::analyses::Analyses;
 use crate::time_point::TimePoint;
@@ -11,6 +11,7 @@ use invivo_analysis::buffers::merge_losses;
 use invivo_analysis::communicators::Communicators;
 use invivo_otfx::{BinError, Buffer, Contents, EventClass, Head};
 use invivo_proto::control::buffers::{Cursor, RowFacts};
+use invivo_proto::control::contexts::Contexts;
 use invivo_proto::control::timeline::{Member, OpenCall, Piece};
 use invivo_proto::ids::{LocationId, RegionId};
 use invivo_proto::mpi::ABORT;
@@ -66,7 +67,9 @@ impl RankRecords {
             .get(thread)
             .and_then(|one| one.store.buffer());
         if let Some(buffer) = buffer {
-            match fill(&mut piece, buffer, moment, wanted) {
+            let halvings = self.samples.halvings.unwrap_or(0);
+            let give = |context, to: &mut Contexts| self.give_context(context, to);
+            match fill(&mut piece, buffer, moment, wanted, halvings, give) {
                 Ok(next) if next.is_some() => {
                     self.name_all(&mut piece, communicators);
                     return (piece, next);
@@ -106,9 +109,11 @@ impl RankRecords {
         if let Some(buffer) = location.and_then(|location| location.store.buffer()) {
             piece.counters = counters(buffer, EventClass::Call);
             piece.regions_counted = counters(buffer, EventClass::Region);
+            piece.samples_counted = counters(buffer, EventClass::Sample);
             merge_losses(&mut piece.losses, losses(buffer, moment));
-            let gone_until = buffer.levels().filter_map(|level| level.gone_until).max();
-            let gone_until = gone_until.max(location.and_then(|one| one.before.gone_until));
+            let gone_until = buffer
+                .events_gone_until()
+                .max(location.and_then(|one| one.before.gone_until));
             piece.gone_until_ns = gone_until.map(|ticks| moment.job_of_ticks(ticks));
         }
 
@@ -187,6 +192,8 @@ fn fill(
     buffer: &Buffer,
     moment: &TimePoint<'_>,
     wanted: &Wanted,
+    halvings: u32,
+    give_context: impl Fn(u32, &mut Contexts) -> usize,
 ) -> Result<Option<Cursor>, BinError> {
     let ticks = moment.ticks_of(wanted.job_ns.start)..moment.ticks_of(wanted.job_ns.end);
     // Only the first piece counts the calls that are left out; later ones go on from the cursor.
@@ -196,6 +203,7 @@ fn fill(
     }
 
     let after = after.unwrap_or_default();
+    let left_out = finer_than(buffer, &ticks, halvings, wanted.newest);
     let mut at = Cursor::default();
     let mut room = wanted.room;
     let mut reader = buffer.read_since(ticks.start.max(after.end_ticks));
@@ -204,20 +212,47 @@ fn fill(
         if at <= after || !lies_in(contents, &ticks) {
             continue;
         }
-        let Some(row) = row(contents, moment) else {
+        let (row, sample) = (row(contents, moment), sample(contents, moment));
+        if sample.as_ref().is_some_and(|of| of.ordinal & left_out != 0) {
             continue;
-        };
-        let takes = 1 + row.parts.len();
-        if takes > room && !piece.rows.is_empty() {
+        }
+        let takes = 1 + row.as_ref().map_or(0, |row| row.parts.len());
+        if takes > room && !(piece.rows.is_empty() && piece.samples.is_empty()) {
             // The cursor is behind the record before this one.
             at.given -= 1;
             return Ok(Some(at));
         }
 
         room = room.saturating_sub(takes);
-        piece.rows.push(row);
+        piece.rows.extend(row);
+        if let Some(sample) = sample {
+            let new = give_context(sample.context, &mut piece.contexts);
+            room = room.saturating_sub(new * CONTEXT_TAKES);
+            piece.samples.push(sample);
+        }
     }
     Ok(None)
+}
+
+/// The bits of the ordinals of samples that are left out where there are more than `most` in a
+/// time: so every second, fourth... one is given, at equal distances. How many there are is
+/// estimated, so that it is the same for all pieces of a location, and no piece has to count.
+fn finer_than(buffer: &Buffer, ticks: &Range<u64>, halvings: u32, most: u64) -> u64 {
+    let kept = buffer.ledger_of(EventClass::Sample).kept;
+    let (oldest, newest) = buffer.fill().span.unwrap_or_default();
+    let within = ticks
+        .end
+        .min(newest)
+        .saturating_sub(ticks.start.max(oldest));
+    let all = newest.saturating_sub(oldest).max(1);
+    let count = (u128::from(kept) * u128::from(within) / u128::from(all)) as u64;
+    let halved = (0..u64::BITS - 1)
+        .find(|by| count >> by <= most)
+        .unwrap_or(0);
+    match halved {
+        0 => 0,
+        _ => (1 << (halvings.max(buffer.halvings()) + halved).min(u64::BITS - 1)) - 1,
+    }
 }
 
 /// Where to begin so that the newest `newest` calls are given, and how many are left out before.
@@ -233,7 +268,8 @@ fn before_newest(
     let mut reader = buffer.read_since(ticks.start);
     while let Some(contents) = reader.next()? {
         pass(&mut at, contents);
-        if lies_in(contents, ticks) {
+        // Samples do not count: those of the time of these calls are given.
+        if lies_in(contents, ticks) && !matches!(contents.head, Head::Sample { .. }) {
             last.push_back(at);
             if last.len() > newest {
                 behind = last.pop_front();
@@ -256,11 +292,11 @@ fn pass(at: &mut Cursor, contents: &Contents) {
     at.given += 1;
 }
 
-/// Whether it is a call, the rest of one, or a visit of a region, of this time.
+/// Whether it is a call, the rest of one, a visit of a region, or a sample, of this time.
 fn lies_in(contents: &Contents, ticks: &Range<u64>) -> bool {
     matches!(
         contents.head,
-        Head::Call(_) | Head::Rest { .. } | Head::Region(_)
+        Head::Call(_) | Head::Rest { .. } | Head::Region(_) | Head::Sample { .. }
     ) && contents.head.end() >= ticks.start
         && contents.head.begin() < ticks.end
 }

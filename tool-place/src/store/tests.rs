@@ -14,7 +14,7 @@ fn clock() -> NodeClock {
 }
 
 fn keeping(text: &str) -> Keeping {
-    Keeping::new(Strategy::parse(text).unwrap(), &clock())
+    Keeping::new(Strategy::parse(text).unwrap(), &clock(), KeepsSamples::No)
 }
 
 fn call(number: u64, region: u16, duration: u64) -> Call {
@@ -199,4 +199,56 @@ fn made_up_samples_do_not_count_as_calls() {
             ..Ledger::default()
         }
     );
+}
+
+fn sample(number: u64) -> Sample<'static> {
+    Sample {
+        time: 1_000_000 + 100 * number,
+        ordinal: number + 1,
+        context: 1,
+        values: &[],
+    }
+}
+
+/// However many calls there are: the newest samples stay, and the newest calls.
+#[test]
+fn samples_and_calls_do_not_push_each_other_out() {
+    for (of_calls, of_samples) in [(1_000_000, 20_000), (20_000, 1_000_000)] {
+        let mut budget = Budget::new(128 << 10, 128 << 10);
+        let keeping = Keeping::new(Strategy::FLIGHT_RECORDER, &clock(), KeepsSamples::Now);
+        budget.keep(&keeping).unwrap();
+        let mut store = Store::new(&mut budget);
+        let most = of_calls.max(of_samples);
+        for number in 0..most {
+            let is_due = |count: u64| number * count / most != (number + 1) * count / most;
+            if is_due(of_calls) {
+                store.call(&call(number, 1, 5), &[], Attributes::default());
+            }
+            // They come behind the calls of their time.
+            if is_due(of_samples) {
+                store.sample(&sample(number.saturating_sub(500)));
+            }
+        }
+        let mut reader = store.buffer().unwrap().read();
+        let (mut calls, mut samples) = (Vec::new(), Vec::new());
+        while let Some(contents) = reader.next().unwrap() {
+            match contents.head {
+                invivo_otfx::Head::Call(call) => calls.push(call.end),
+                invivo_otfx::Head::Sample { time, ordinal, .. } => {
+                    assert_eq!(time, sample(ordinal - 1).time);
+                    samples.push(ordinal);
+                }
+                _ => panic!("there is nothing else"),
+            }
+        }
+        assert!(
+            calls.len() > 2_000 && samples.len() > 2_000,
+            "{}",
+            calls.len()
+        );
+        let step = most / of_samples;
+        assert!(samples.windows(2).all(|two| two[1] - two[0] == step));
+        assert!(calls.last() > Some(&(1_000_000 + 100 * (most - 100))));
+        assert!(samples.last() > Some(&(most - 700)));
+    }
 }

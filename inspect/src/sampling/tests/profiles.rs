@@ -9,6 +9,15 @@ use std::time::{Duration, Instant};
 
 /// Waits for the whole answer to a question.
 pub fn answer(sampler: &mut Sampler, of: u32) -> (Sampled, Vec<Node>) {
+    answer_among(sampler, of, |_| {})
+}
+
+/// The same; shows what else comes meanwhile.
+pub fn answer_among(
+    sampler: &mut Sampler,
+    of: u32,
+    mut other: impl FnMut(FromSupervisor),
+) -> (Sampled, Vec<Node>) {
     let until = Instant::now() + Duration::from_secs(20);
     let mut all = Vec::new();
     loop {
@@ -26,7 +35,7 @@ pub fn answer(sampler: &mut Sampler, of: u32) -> (Sampled, Vec<Node>) {
                     }
                 }
             }
-            Received::Message(other) => panic!("{other:?}"),
+            Received::Message(message) => other(message),
             Received::Nothing => {
                 assert!(Instant::now() < until, "no answer");
                 let mut came = [PollFd::new(sampler, PollFlags::IN)];

@@ -10,8 +10,10 @@ use invivo_proto::ids::Rank;
 
 impl Supervisor<'_> {
     /// Samples the rank from now on, or no longer.
-    pub(super) fn order_sampling(&mut self, sampling: u32, frequency: u32) {
-        let outcome = self.sample(frequency);
+    pub(super) fn order_sampling(&mut self, sampling: u32, frequency: u32, halvings: u32) {
+        let outcome = self.sample(frequency, halvings);
+        // Samples of before, whose numbers may be of another kind, go before the answer.
+        self.pass_samples();
         self.tell(&FromSupervisor::Sampling { sampling, outcome });
     }
 
@@ -26,9 +28,9 @@ impl Supervisor<'_> {
         self.sampling = Sampling::default();
     }
 
-    fn sample(&mut self, frequency: u32) -> Result<(), NoSamples> {
+    fn sample(&mut self, frequency: u32, halvings: u32) -> Result<(), NoSamples> {
         let outcome = match &mut self.sampling.sampler {
-            Some(sampler) => sampler.set_frequency(frequency),
+            Some(sampler) => sampler.set_frequency(frequency, halvings),
             None if frequency == 0 => Ok(()),
             None => {
                 let pid = self.process_in_mpi().ok_or(NoSamples::Ended);
@@ -39,7 +41,8 @@ impl Supervisor<'_> {
                 let aside = || {
                     processors::step_aside(launcher, barrier, processors::NOTES_WITHIN);
                 };
-                let started = pid.and_then(|pid| Sampler::start(rank, pid, frequency, aside));
+                let started =
+                    pid.and_then(|pid| Sampler::start(rank, pid, frequency, halvings, aside));
                 started.map(|sampler| self.sampling.sampler = Some(sampler))
             }
         };
@@ -66,25 +69,44 @@ impl Supervisor<'_> {
     }
 
     /// Passes on what the sampler has said.
-    pub(super) fn pass_profile(&mut self) {
+    pub(super) fn pass_samples(&mut self) {
         loop {
             let Some(sampler) = &mut self.sampling.sampler else {
                 return;
             };
             match sampler.receive() {
-                Received::Message(message) => {
-                    if let FromSupervisor::Profiled { rest: 0, .. } = message {
-                        self.sampling.asked = None;
-                    }
-                    // A place that does not read now gets none of the others either: it would hang
-                    // them below other nodes.
-                    if !self.sampling.is_cut {
-                        self.sampling.is_cut = !self.offer(&message);
-                    }
+                Received::Message(message @ FromSupervisor::Profiled { .. }) => {
+                    self.pass_part(&message);
                 }
+                Received::Message(message) => self.pass_one_by_one(message),
                 Received::Nothing => return,
                 Received::Ended => self.sampler_broke(),
             }
+        }
+    }
+
+    /// Passes on samples one by one, or the contexts that they are in.
+    fn pass_one_by_one(&mut self, mut message: FromSupervisor) {
+        if !self.sampling.passed.prepare(&mut message) {
+            return;
+        }
+        let is_taken = match message {
+            // They are few, and all samples that come later need them.
+            FromSupervisor::Contexts { .. } => self.offer(&message),
+            _ => self.offer_now(&message),
+        };
+        self.sampling.passed.note(&message, is_taken);
+    }
+
+    /// Passes on a part of an answer.
+    fn pass_part(&mut self, message: &FromSupervisor) {
+        if let FromSupervisor::Profiled { rest: 0, .. } = message {
+            self.sampling.asked = None;
+        }
+        // A place that does not read now gets none of the others either: it would hang them below
+        // other nodes.
+        if !self.sampling.is_cut {
+            self.sampling.is_cut = !self.offer(message);
         }
     }
 

@@ -50,6 +50,10 @@ impl Level {
         matches!(self.label, Label::Ordinal(_))
     }
 
+    pub(super) fn holds_events(&self) -> bool {
+        !matches!(self.label, Label::Ordinal(_) | Label::Samples)
+    }
+
     pub(super) fn lose(&mut self, class: EventClass, reason: Reason, end: u64) {
         self.losses.entry((class, reason)).or_default().push(end);
     }

@@ -25,11 +25,11 @@ impl Naive {
         }
         self.levels[level].open = false;
         if let Some(cap) = self.strategy.event_cap
-            && !self.levels[level].samples()
+            && self.levels[level].holds_events()
         {
             let limit = u64::from(self.geometry.bins) * u64::from(cap.bins_permille) / 1000;
             let events = |naive: &Naive| -> u64 {
-                let levels = naive.levels.iter().filter(|level| !level.samples());
+                let levels = naive.levels.iter().filter(|level| level.holds_events());
                 levels.map(|level| level.bins.len() as u64).sum()
             };
             while events(self) >= limit {
@@ -38,7 +38,7 @@ impl Naive {
                     continue;
                 }
                 for index in 0..self.levels.len() {
-                    if !self.levels[index].samples() {
+                    if self.levels[index].holds_events() {
                         self.remove_all(Which::Level(index), Reason::Cap);
                         self.levels[index].closed = true;
                     }
@@ -74,6 +74,7 @@ impl Naive {
             let empty = level.bins.is_empty();
             match (level.samples(), level.closed) {
                 (_, true) => {}
+                (false, false) if events_only && !level.holds_events() => {}
                 (false, false) if !empty => return self.remove_oldest(Which::Level(index)),
                 (false, false) => {}
                 (true, false) if events_only => {}

@@ -1,10 +1,11 @@
 //! Converts the state of buffers and their records to messages for clients.
 
+use super::contexts::{contexts, samples};
 use super::function_name;
 use crate::v1;
 use invivo_proto::control::buffers::{
     BufferCounters, Buffers, Cursor, Label, Loss, LossReason, RecordClass, Records, Row, RowFacts,
-    SampleRow, Spans,
+    Spans,
 };
 use invivo_proto::control::regions::RegionName;
 use invivo_proto::control::tree::Query;
@@ -16,6 +17,7 @@ fn holds(label: Label, tick_ps: u64) -> String {
     match label {
         Label::Rest => "all else".to_owned(),
         Label::Class => "a class".to_owned(),
+        Label::Samples => "samples".to_owned(),
         Label::Depth(depth) => format!("depth {depth}"),
         Label::ShorterThanLog2(log2) => {
             // Wide enough for any shift; a longer span than 64 bits has is cut.
@@ -139,6 +141,7 @@ pub fn reply(buffers: &Buffers) -> v1::BuffersReply {
             most: thinned.most,
         }),
         regions: (buffers.regions.stored != 0).then(|| (&buffers.regions).into()),
+        samples: (buffers.samples.stored != 0).then(|| (&buffers.samples).into()),
         span: Some((&buffers.span).into()),
         complete: Some((&buffers.complete).into()),
         levels: levels.collect(),
@@ -230,7 +233,8 @@ pub fn records_reply(records: &Records) -> Option<v1::RecordsReply> {
             .iter()
             .map(|row| call(row, &records.regions))
             .collect(),
-        samples: records.samples.iter().map(sample).collect(),
+        samples: samples(&records.samples, &records.contexts),
+        contexts: contexts(&records.contexts),
         next: records.next.map(|cursor| v1::RecordsCursor {
             end_ticks: cursor.end_ticks,
             given: cursor.given,
@@ -286,16 +290,6 @@ pub(super) fn call(row: &Row, regions: &BTreeMap<RegionId, RegionName>) -> v1::C
         parts_left_out: row.parts_left_out,
         occupant: row.occupant,
         depth: row.depth.into(),
-    }
-}
-
-fn sample(row: &SampleRow) -> v1::SampleRecord {
-    v1::SampleRecord {
-        at_ns: row.at_ns,
-        at_ticks: row.at_ticks,
-        ordinal: row.ordinal,
-        context: row.context,
-        values: row.values.clone(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Converts a page of a timeline to its message for clients.
 
 use super::buffers::{call, losses, region_name};
+use super::contexts::{contexts, samples};
 use super::{function_name, state_name};
 use crate::v1;
 use invivo_proto::control::link::TimelinePage;
@@ -54,6 +55,9 @@ pub(super) fn piece(piece: &Piece) -> v1::LocationPiece {
         // The rows have them.
         regions: Vec::new(),
         region_books: Some((&piece.regions_counted).into()),
+        samples: samples(&piece.samples, &piece.contexts),
+        contexts: contexts(&piece.contexts),
+        sample_books: Some((&piece.samples_counted).into()),
         open_regions: piece
             .open_regions
             .iter()

@@ -1580,6 +1580,10 @@ pub struct BuffersReply {
     /// those of levels, losses and bytes.
     #[prost(message, optional, tag = "22")]
     pub regions: ::core::option::Option<BufferBooks>,
+    /// Where samples are; absent if there are none. Dropped are those of threads without a buffer as
+    /// well, and those for which their sampler had no room.
+    #[prost(message, optional, tag = "23")]
+    pub samples: ::core::option::Option<BufferBooks>,
 }
 /// How far samples are thinned: each halving gives up every second sample, and from then on the rank
 /// takes only every second one.
@@ -1848,6 +1852,9 @@ pub struct RecordsReply {
     /// time.
     #[prost(message, repeated, tag = "10")]
     pub samples: ::prost::alloc::vec::Vec<SampleRecord>,
+    /// Calling contexts of the samples, with their callers.
+    #[prost(message, repeated, tag = "11")]
+    pub contexts: ::prost::alloc::vec::Vec<CallingContext>,
 }
 /// One sample.
 #[derive(serde::Serialize)]
@@ -1863,12 +1870,19 @@ pub struct SampleRecord {
     /// 2^n.
     #[prost(uint64, tag = "3")]
     pub ordinal: u64,
-    /// The calling context's number.
+    /// The calling context's number; 0 if it is not known.
     #[prost(uint32, tag = "4")]
     pub context: u32,
     /// Values of its counters.
     #[prost(uint64, repeated, tag = "5")]
     pub values: ::prost::alloc::vec::Vec<u64>,
+    /// The function that the thread was in, "\[kernel\]" for the kernel; of a function that its file does
+    /// not name, the file; empty if it is not known.
+    #[prost(string, tag = "6")]
+    pub function: ::prost::alloc::string::String,
+    /// Which of the threads that have the location one after the other it is of, counted from 0.
+    #[prost(uint32, tag = "7")]
+    pub occupant: u32,
 }
 /// One call of an MPI function, or one visit of a region of the program.
 #[derive(serde::Serialize)]
@@ -2046,11 +2060,43 @@ pub struct LocationPiece {
     /// Regions that the location is in, the outermost first.
     #[prost(message, repeated, tag = "17")]
     pub open_regions: ::prost::alloc::vec::Vec<OpenCall>,
+    /// Samples of the interval, in order of time.
+    #[prost(message, repeated, tag = "18")]
+    pub samples: ::prost::alloc::vec::Vec<SampleRecord>,
+    /// Calling contexts of these samples, with their callers; with a save, and the rank's first
+    /// location, all that the rank has met.
+    #[prost(message, repeated, tag = "19")]
+    pub contexts: ::prost::alloc::vec::Vec<CallingContext>,
+    /// Account of the buffer's samples.
+    #[prost(message, optional, tag = "20")]
+    pub sample_books: ::core::option::Option<BufferBooks>,
+}
+/// What the number of a calling context stands for in the samples of one rank: a function with the
+/// functions that called it.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CallingContext {
+    /// As samples of this rank carry it, from 1.
+    #[prost(uint32, tag = "1")]
+    pub number: u32,
+    /// Number of the caller's context, which is lower; 0 if there is no caller.
+    #[prost(uint32, tag = "2")]
+    pub parent: u32,
+    /// As in StacksNode.
+    #[prost(string, tag = "3")]
+    pub kind: ::prost::alloc::string::String,
+    /// As in StacksNode.
+    #[prost(string, tag = "4")]
+    pub function: ::prost::alloc::string::String,
+    /// As in StacksNode; "\[kernel\]" for time in the kernel.
+    #[prost(string, tag = "5")]
+    pub module: ::prost::alloc::string::String,
 }
 /// What the number of a region stands for in the records of one rank.
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RegionName {
+    /// As visits of this rank carry it.
     #[prost(uint32, tag = "1")]
     pub number: u32,
     /// As the program marks it, or the function's; of a function that its file does not name, the file

@@ -53,14 +53,14 @@ impl FromStr for Strategy {
     }
 }
 
-/// Why a part of a strategy would do nothing: buffers hold MPI calls and visits of regions, and no
-/// samples and metrics yet.
+/// Why a part of a strategy would do nothing: buffers hold MPI calls, visits of regions and
+/// samples, and no metrics yet.
 fn without_effect(strategy: &Strategy) -> Option<NoStrategy> {
     let of_rule = strategy.rules().find_map(|rule| {
         let reason = match rule {
-            Rule::Class(RecordClass::Sample) | Rule::Samples => "buffers hold no samples yet",
             Rule::Class(RecordClass::Metric) => "buffers hold no metrics yet",
-            Rule::Class(RecordClass::Call | RecordClass::Region)
+            Rule::Class(RecordClass::Call | RecordClass::Region | RecordClass::Sample)
+            | Rule::Samples
             | Rule::Depth { .. }
             | Rule::Duration { .. }
             | Rule::Iterations { .. } => return None,
@@ -69,12 +69,12 @@ fn without_effect(strategy: &Strategy) -> Option<NoStrategy> {
             "{rule} has no effect: {reason}; {INSTEAD}"
         )))
     });
-    // A cap does something, and nothing that anybody wants: it keeps room for samples.
+    // A cap does something, and nothing that anybody wants.
     let of_cap = || {
         strategy.cap_permille().map(|_| {
             NoStrategy(format!(
-                "a cap has no use: it leaves the rest of the buffer to samples, and buffers hold \
-                 none yet; {INSTEAD}"
+                "a cap has no use: a quarter of the buffer is left to samples in any case, while \
+                 there are some; {INSTEAD}"
             ))
         })
     };
@@ -83,7 +83,8 @@ fn without_effect(strategy: &Strategy) -> Option<NoStrategy> {
 }
 
 /// What a refusal advises.
-const INSTEAD: &str = "give time, duration:1ms, depth:2, class:region or iterations:4@MPI_Barrier";
+const INSTEAD: &str =
+    "give time, duration:1ms, depth:2, class:region, samples or iterations:4@MPI_Barrier";
 
 impl Strategy {
     /// Reads any text of the language, also what has no effect yet: for texts that are known to be
@@ -177,8 +178,9 @@ fn rule(word: &str) -> Result<Rule, NoStrategy> {
         }
         "samples" if value.is_empty() => Ok(Rule::Samples),
         _ => Err(NoStrategy(format!(
-            "{word:?} is no rule of a strategy; there are time, duration:1ms and \
-             iterations:4@MPI_Barrier, joined by commas in the order in which detail is given up"
+            "{word:?} is no rule of a strategy; there are time, duration:1ms, depth:2, \
+             class:region, samples and iterations:4@MPI_Barrier, joined by commas in the order in \
+             which detail is given up"
         ))),
     }
 }

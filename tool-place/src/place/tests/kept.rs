@@ -24,7 +24,7 @@ fn call(number: u64) -> Call {
     }
 }
 
-fn buffers(scene: &mut Scene) -> Buffers {
+pub fn buffers(scene: &mut Scene) -> Buffers {
     scene.down(Down::Query {
         wave: WaveId(7),
         query: Query::Buffers,
@@ -42,7 +42,7 @@ fn buffers(scene: &mut Scene) -> Buffers {
     }
 }
 
-fn page(
+pub fn page(
     scene: &mut Scene,
     rank: u32,
     job_ns: std::ops::Range<u64>,

@@ -107,7 +107,11 @@ impl Scene {
     /// With the analyses that it was told before, or the usual ones.
     pub(super) fn begin_with_usual(&mut self, job: JobInfo) {
         self.down(Down::Job(JobInfo {
-            buffer_bytes: 1 << 20,
+            buffer_bytes: if job.buffer_bytes == 0 {
+                1 << 20
+            } else {
+                job.buffer_bytes
+            },
             budget_bytes: 1 << 22,
             ..job
         }));

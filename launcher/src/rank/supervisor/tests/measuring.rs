@@ -120,6 +120,7 @@ fn what_samples_take_is_told() {
         let order = ToSupervisor::Sample {
             sampling,
             frequency,
+            halvings: 0,
         };
         tell(&connection, &order);
         let heard = until(
