@@ -104,7 +104,10 @@ impl Place {
                 let met = index.map(|index| self.local.ranks[index].records.met(first, contexts));
                 if let Some(Err(_)) = met {
                     self.local.feed.notes.add(Trouble::Sampling, || {
-                        format!("rank {rank}: its sampler numbers functions out of order: ignored")
+                        format!(
+                            "rank {rank}: functions of its samples were told out of order, or are \
+                             too many: samples in them have no name"
+                        )
                     });
                 }
             }
