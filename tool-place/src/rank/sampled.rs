@@ -7,7 +7,6 @@
 use super::{Feed, RankRecords, id};
 use crate::contexts::OutOfOrder;
 use crate::location::Both;
-use crate::samples::Samples;
 use crate::store::KeepsSamples;
 use invivo_otfx::Sample;
 use invivo_proto::control::contexts::{Context, Contexts, Taken};
@@ -15,11 +14,6 @@ use invivo_proto::control::timeline::Piece;
 use std::sync::atomic::Ordering;
 
 impl RankRecords {
-    /// What is known of its samples.
-    pub fn samples(&self) -> &Samples {
-        &self.samples
-    }
-
     /// Calling contexts were met.
     ///
     /// # Errors
@@ -89,10 +83,5 @@ impl RankRecords {
     /// Gives all contexts with the first location of a save.
     pub fn name_contexts(&self, piece: &mut Piece) {
         piece.contexts = self.samples.contexts.all();
-    }
-
-    /// How many contexts there are.
-    pub fn contexts(&self) -> usize {
-        self.samples.contexts.count()
     }
 }
