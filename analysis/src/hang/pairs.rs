@@ -8,9 +8,10 @@ use invivo_proto::control::hang::{Operation, Partner, Pending, Side};
 use invivo_proto::ids::Rank;
 use invivo_proto::mpi::ANY_TAG;
 
-/// For each pending call and each of its operations, whether its other side is there. Sends are
-/// tried in their order; each takes the first receive that it fits and that no other has taken, as
-/// MPI does.
+/// For each pending call and each of its operations, whether its other side is there. The sends of
+/// a rank are tried in their order; each takes the first receive that it fits and that none of the
+/// rank's own before it has taken, as MPI does. Of the sends of several ranks that fit one receive
+/// nobody knows which takes it: none of them is said to wait.
 pub fn paired(pending: &[Pending]) -> Vec<Vec<bool>> {
     let of_rank: BTreeMap<Rank, usize> = pending
         .iter()
@@ -22,6 +23,7 @@ pub fn paired(pending: &[Pending]) -> Vec<Vec<bool>> {
         .map(|one| one.operations.iter().map(|_| false).collect())
         .collect();
     for (from, sender) in pending.iter().enumerate() {
+        let mut taken: Vec<(usize, usize)> = Vec::new();
         for (n, send) in sender.operations.iter().enumerate() {
             let Some(to) = receiver(send).and_then(|rank| of_rank.get(&rank).copied()) else {
                 continue;
@@ -39,8 +41,9 @@ pub fn paired(pending: &[Pending]) -> Vec<Vec<bool>> {
             }
             let free = fitting
                 .iter()
-                .find(|&&(m, side)| side == Side::Recv && !paired[to][m]);
+                .find(|&&(m, side)| side == Side::Recv && !taken.contains(&(to, m)));
             if let Some(&(m, _)) = free {
+                taken.push((to, m));
                 paired[to][m] = true;
                 paired[from][n] = true;
             }

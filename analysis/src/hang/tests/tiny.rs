@@ -297,7 +297,8 @@ proptest! {
         let mut come: Come = vec![Vec::new(); RANKS];
         let mut order = order.into_iter();
         run(&mut all, &mut come, &mut order, until);
-        let then = stuck(&all, &come);
+        let told = diagnose(&seen(&all, &come));
+        let then = told.stuck;
         let before: Vec<usize> = all.iter().map(|one| one.at).collect();
         run(&mut all, &mut come, &mut order, 200);
         let still = all
@@ -305,6 +306,6 @@ proptest! {
             .zip(&before)
             .filter(|(one, before)| !one.is_finished() && one.at == **before);
         // As many ranks at least have not moved since as were called stuck.
-        prop_assert!(still.count() >= then as usize);
+        prop_assert!(still.count() >= then as usize, "{told:?}");
     }
 }
