@@ -86,16 +86,10 @@ impl Supervisor<'_> {
     }
 
     /// Passes on samples one by one, or the contexts that they are in.
-    fn pass_one_by_one(&mut self, mut message: FromSupervisor) {
-        if !self.sampling.passed.prepare(&mut message) {
-            return;
-        }
-        let is_taken = match message {
-            // They are few, and all samples that come later need them.
-            FromSupervisor::Contexts { .. } => self.offer(&message),
-            _ => self.offer_now(&message),
-        };
-        self.sampling.passed.note(&message, is_taken);
+    fn pass_one_by_one(&mut self, message: FromSupervisor) {
+        let mut passed = std::mem::take(&mut self.sampling.passed);
+        passed.pass(message, |message| self.offer_now(message));
+        self.sampling.passed = passed;
     }
 
     /// Passes on a part of an answer.
