@@ -78,6 +78,7 @@ fn efficiencies_are_those_of_the_work_on_open_mpi() {
 }
 
 #[test]
+#[ignore = "long: on MPICH as on Open MPI"]
 fn efficiencies_are_those_of_the_work_on_mpich() {
     efficiencies_are_those_of_the_work(Family::Mpich);
 }

@@ -174,6 +174,7 @@ fn what_a_rank_does_outside_mpi_on_open_mpi() {
 }
 
 #[test]
+#[ignore = "long: on MPICH as on Open MPI"]
 fn what_a_rank_does_outside_mpi_on_mpich() {
     what_a_rank_does_outside_mpi_is_said(Family::Mpich);
 }
@@ -184,6 +185,7 @@ fn the_limit_is_named_on_open_mpi() {
 }
 
 #[test]
+#[ignore = "long: on MPICH as on Open MPI"]
 fn the_limit_is_named_on_mpich() {
     limits_are_named(Family::Mpich);
 }

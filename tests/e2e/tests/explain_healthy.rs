@@ -118,6 +118,7 @@ fn healthy_c_programs_on_open_mpi() {
 }
 
 #[test]
+#[ignore = "long: on MPICH as on Open MPI"]
 fn healthy_c_programs_on_mpich() {
     in_c(Family::Mpich);
 }
@@ -128,6 +129,7 @@ fn healthy_fortran_and_python_programs_on_open_mpi() {
 }
 
 #[test]
+#[ignore = "long: on MPICH as on Open MPI"]
 fn healthy_fortran_and_python_programs_on_mpich() {
     in_fortran_and_python(Family::Mpich);
 }

@@ -60,6 +60,7 @@ fn nothing_grows_on_open_mpi() {
 }
 
 #[test]
+#[ignore = "long: on MPICH as on Open MPI"]
 fn nothing_grows_on_mpich() {
     nothing_grows(Family::Mpich);
 }

@@ -41,6 +41,7 @@ fn ranks_wait_as_they_would_without_tool_processes() {
 }
 
 #[test]
+#[ignore = "long: much like the other"]
 fn what_the_user_says_about_yielding_holds() {
     for family in [Family::Ompi, Family::Ompi5] {
         for (said, how) in [("1", "yields"), ("0", "spins")] {

@@ -356,6 +356,7 @@ fn the_rest_in_c() {
 
 /// The most usual ends of jobs.
 #[test]
+#[ignore = "half a minute; ends are tested on Debian's two"]
 fn the_usual_ones_on_newer_mpis() {
     for family in Family::NEW {
         ends(family, Language::C, |end| end.usual);

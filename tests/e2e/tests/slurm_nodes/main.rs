@@ -117,6 +117,7 @@ fn two_programs_are_one_job_on_all_nodes() {
 /// A job of two programs: a pause holds on all nodes and nothing is lost by it, and the death of a
 /// rank on the third one is told with its number in the job.
 #[test]
+#[ignore = "half a minute; as one program"]
 fn two_programs_are_paused_and_lose_a_rank() {
     let Some(slurm) = slurm() else { return };
     for (family, way) in ways(RANKS / NODES + 1) {
@@ -209,6 +210,7 @@ fn the_next_job_tidies_up() {
 
 /// Nodes that differ, and processes in other orders than one node after the other.
 #[test]
+#[ignore = "most of a minute; as equal nodes"]
 fn nodes_and_orders_of_sites_are_as_bare() {
     let Some(slurm) = slurm() else { return };
     scenario::each(|scenario, family, way| scenario.is_as_bare(&slurm, family, way));
@@ -216,6 +218,7 @@ fn nodes_and_orders_of_sites_are_as_bare() {
 
 /// On those, too, a pause holds and a death on the third node is told.
 #[test]
+#[ignore = "half a minute; as on equal nodes"]
 fn a_pause_and_a_death_wherever_srun_puts_ranks() {
     let Some(slurm) = slurm() else { return };
     scenario::each(|scenario, family, way| {
