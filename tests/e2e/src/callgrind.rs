@@ -23,9 +23,10 @@ pub fn counted(program: &[OsString], folder: &Path) -> Vec<OsString> {
     command
 }
 
-/// Instructions executed in the objects whose name contains `object`, by the name that the program
-/// gave to each dump.
-pub fn in_object(folder: &Path, object: &str) -> BTreeMap<String, u64> {
+/// Instructions executed in the objects whose name contains `object`, without those of functions
+/// and source files whose name contains one of `but`, by the name that the program gave to each
+/// dump.
+pub fn in_object(folder: &Path, object: &str, but: &[&str]) -> BTreeMap<String, u64> {
     let files = std::fs::read_dir(folder).expect("the folder of profiles");
     files
         .map(|file| {
@@ -36,51 +37,78 @@ pub fn in_object(folder: &Path, object: &str) -> BTreeMap<String, u64> {
             let name = profile
                 .lines()
                 .find_map(|line| line.strip_prefix("desc: Trigger: Client Request: "))?;
-            Some((name.to_owned(), of_object(&profile, object)))
+            Some((name.to_owned(), of_object(&profile, object, but)))
         })
         .collect()
 }
 
-/// The instructions of one profile that belong to such objects.
-fn of_object(profile: &str, object: &str) -> u64 {
-    let (mut names, mut current, mut of_callee, mut sum) = (BTreeMap::new(), "", false, 0);
+/// Names that stand as `(number) name` at first, and as `(number)` from then on.
+#[derive(Default)]
+struct Names<'a> {
+    by_number: BTreeMap<&'a str, &'a str>,
+}
+
+impl<'a> Names<'a> {
+    fn get(&mut self, entry: &'a str) -> &'a str {
+        let (number, name) = entry.split_once(' ').unwrap_or((entry, ""));
+        if !name.is_empty() {
+            self.by_number.insert(number, name);
+        }
+        self.by_number[number]
+    }
+}
+
+/// The instructions of one profile that belong to such objects, and to none of these functions and
+/// files.
+fn of_object(profile: &str, object: &str, but: &[&str]) -> u64 {
+    let (mut objects, mut files) = (Names::default(), Names::default());
+    let mut functions = Names::default();
+    let is_meant = |name: &str| but.iter().any(|part| name.contains(part));
+    let (mut is_of_object, mut of_callee, mut sum) = (false, false, 0);
+    let (mut is_left_out_file, mut is_left_out_function) = (false, false);
     for line in profile.lines() {
-        let named = |prefix| line.strip_prefix(prefix);
-        if let Some(entry) = named("ob=").or_else(|| named("cob=")) {
-            // `(number) name` at first, `(number)` from then on.
-            let (number, name) = entry.split_once(' ').unwrap_or((entry, ""));
-            if !name.is_empty() {
-                names.insert(number, name);
+        // Those of a callee are remembered, and costs still belong to the caller.
+        match line.split_once('=') {
+            Some(("ob", entry)) => is_of_object = objects.get(entry).contains(object),
+            Some(("cob", entry)) => _ = objects.get(entry),
+            // `fi` and `fe` are what a function has inlined from another file, and its own again.
+            Some(("fl" | "fi" | "fe", entry)) => {
+                is_left_out_file = is_meant(files.get(entry));
             }
-            // `cob=` names the object of a callee: it is remembered, and costs still belong to the
-            // caller.
-            if line.starts_with("ob=") {
-                current = names[number];
-            }
-        } else if line.starts_with("calls=") {
+            Some(("cfi" | "cfl", entry)) => _ = files.get(entry),
+            Some(("fn", entry)) => is_left_out_function = is_meant(functions.get(entry)),
+            Some(("cfn", entry)) => _ = functions.get(entry),
             // The next line has the callee's inclusive cost, which is counted in the callee's own
             // lines.
-            of_callee = true;
-        } else if line.starts_with(|first: char| first.is_ascii_digit() || "+-*".contains(first))
-            && !std::mem::take(&mut of_callee)
-            && current.contains(object)
-        {
-            // The first field is the line number, the second the count of the only event, `Ir`.
-            let cost = line
-                .split(' ')
-                .nth(1)
-                .expect("a cost behind the line's number");
-            sum += cost.parse::<u64>().expect("a count");
+            Some(("calls", _)) => of_callee = true,
+            _ => {
+                let is_cost =
+                    line.starts_with(|first: char| first.is_ascii_digit() || "+-*".contains(first));
+                let is_own = is_cost && !std::mem::take(&mut of_callee);
+                if is_own && is_of_object && !is_left_out_file && !is_left_out_function {
+                    // The first field is the line number, the second the count of the only event,
+                    // `Ir`.
+                    let cost = line
+                        .split(' ')
+                        .nth(1)
+                        .expect("a cost behind the line's number");
+                    sum += cost.parse::<u64>().expect("a count");
+                }
+            }
         }
     }
     sum
 }
 
 #[test]
-fn costs_of_callees_are_their_own() {
+fn costs_of_callees_and_left_out_files_are_their_own() {
     let profile = "events: Ir\n\nob=(1) /lib/a.so\nfl=(1) a.c\nfn=(1) f\n10 5\n+2 7\n\
-                   cob=(2) /lib/b.so\ncfn=(2) g\ncalls=3 1\n* 100\n\
-                   ob=(2)\nfn=(2)\n1 100\nob=(1)\nfn=(3) h\n-1 2\ntotals: 114\n";
-    assert_eq!(of_object(profile, "a.so"), 14);
-    assert_eq!(of_object(profile, "b.so"), 100);
+                   fi=(2) inlined.c\n7 30\nfe=(1)\n\
+                   cfi=(3) b.c\ncob=(2) /lib/b.so\ncfn=(2) g\ncalls=3 1\n* 100\n\
+                   ob=(2)\nfl=(3)\nfn=(2)\n1 100\nob=(1)\nfl=(1)\nfn=(3) h\n-1 2\n\
+                   totals: 144\n";
+    assert_eq!(of_object(profile, "a.so", &[]), 44);
+    assert_eq!(of_object(profile, "a.so", &["inlined"]), 14);
+    assert_eq!(of_object(profile, "a.so", &["h"]), 42);
+    assert_eq!(of_object(profile, "b.so", &["inlined"]), 100);
 }
