@@ -19,7 +19,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use invivo_proto::control::named_ranks::NamedRanks;
-use invivo_proto::control::profile::{LINES_MAX, NODES_MAX, NoSamples, Node, Profile, Sampled};
+use invivo_proto::control::profile::{
+    KeptTime, LINES_MAX, NODES_MAX, NoSamples, Node, Past, Profile, Sampled,
+};
 use invivo_proto::control::stacks::{DEPTH_MAX, Frame};
 use invivo_proto::ids::Rank;
 
@@ -92,6 +94,18 @@ fn merge_within(nodes_max: usize, into: &mut Profile, from: Profile) {
         into.without.entry(why).or_default().merge(from);
     }
     add_seen(&mut into.seen, &from.seen);
+    into.kept = match (into.kept, from.kept) {
+        (Some(one), Some(other)) => Some(KeptTime {
+            of: Past {
+                from_ns: one.of.from_ns.min(other.of.from_ns),
+                to_ns: one.of.to_ns.max(other.of.to_ns),
+            },
+            cut_ranks: one.cut_ranks.saturating_add(other.cut_ranks),
+            gone_until_ns: one.gone_until_ns.max(other.gone_until_ns),
+            not_kept: one.not_kept.saturating_add(other.not_kept),
+        }),
+        (one, other) => one.or(other),
+    };
     if !from.nodes.is_empty() {
         let mut tree = Tree::of(core::mem::take(&mut into.nodes));
         tree.absorb(Tree::of(from.nodes));

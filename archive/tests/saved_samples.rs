@@ -23,6 +23,8 @@ const BEGIN: u64 = 10_000;
 const STEP: u64 = 1_000;
 /// The end of all steps.
 const END: u64 = BEGIN + STEP * STEPS;
+/// What a sample stands for on a processor.
+const UNIT_NS: u64 = 3_984_064;
 const STEP_REGION: RegionId = RegionId(4097);
 
 /// A sample of a rank: when it was taken and in which context. Two in each step, one of them in the
@@ -117,6 +119,7 @@ fn location(rank: u32) -> Location {
         }],
         visits: counted(STEPS),
         contexts: contexts(rank),
+        paces: vec![(0, 7), (1_000_100_000, UNIT_NS), (1_000_900_000, 0)],
         samples: counted(3 * STEPS),
         ..Location::default()
     }
@@ -350,6 +353,11 @@ fn an_archive_has_each_sample_in_order() {
     let contexts = definitions
         .lines()
         .filter(|line| line.starts_with("CALLING_CONTEXT "));
+    let mut generators = definitions
+        .lines()
+        .filter(|line| line.starts_with("INTERRUPT_GENERATOR "));
+    let generator = generators.next().expect("one");
+    assert!(generator.contains(&UNIT_NS.to_string()), "{generator}");
     // Those of both ranks are the same: main, work, MPI_Send and the one that is not known.
     assert_eq!(contexts.count(), 4);
 }

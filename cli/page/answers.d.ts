@@ -691,6 +691,12 @@ export interface SavedPiece {
   complete: boolean;
   cut: boolean;
   pauses: PauseInterval[];
+  paces: SamplingPace[];
+}
+
+export interface SamplingPace {
+  since_ns: number;
+  unit_ns: number;
 }
 
 export interface PauseInterval {
@@ -880,6 +886,15 @@ export interface ProfileReply {
   ranks_without_kernel: number;
   samples_unnamed: number;
   left_out_ns: number;
+  interval: ProfileInterval | null;
+}
+
+export interface ProfileInterval {
+  from_ns: number;
+  to_ns: number;
+  cut_ranks: number;
+  gone_until_ns: number;
+  samples_not_kept: number;
 }
 
 export interface ProfileNode {

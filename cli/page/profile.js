@@ -16,6 +16,7 @@ import { counted, duration, share } from './units.js';
 const TIMES = /** @type {[string, string][]} */ ([
   ['all', 'since sampling began'],
   ['last', 'the last 10 seconds'],
+  ['selected', 'the selected time, as far as buffers keep it'],
 ]);
 const INSIDE = /** @type {[string, string][]} */ ([
   ['0', 'as the function that was called'],
@@ -31,6 +32,9 @@ export const profile = {
   make(page) {
     let [time, inside] = ['all', '0'];
     let asked = 0;
+    /** The selection of ranks and time that was there last.
+     * @type {typeof page.selection} */
+    let selected = null;
     /** Answers of the last seconds, the oldest first. @type {Seen[]} */
     let seen = [];
     /** What they are about. */
@@ -42,7 +46,7 @@ export const profile = {
 
     const times = choice('Time', TIMES, (value) => {
       time = value;
-      draw();
+      page.renew();
     });
     const insides = choice('The MPI library counts', INSIDE, (value) => {
       inside = value;
@@ -152,10 +156,11 @@ export const profile = {
       const now = seen.at(-1);
       if (!now) return;
       const isAny = now.profile.sampled_ranks > 0;
-      [picture.hidden, controls.hidden] = [!isAny, !isAny];
+      // Another time may have some.
+      [picture.hidden, controls.hidden] = [!isAny, !isAny && time !== 'selected'];
       if (!isAny) {
         say(head, `${now.profile.text}.`);
-      } else if (time === 'all') {
+      } else if (time !== 'last') {
         say(head, `${now.profile.text}.`);
         show(now.root, now.profile.functions);
       } else {
@@ -190,8 +195,31 @@ export const profile = {
       );
     }
 
+    /** A new selection is what people want to see, and without one there is no time of it. */
+    function follow() {
+      const { selection } = page;
+      if (selection !== selected) {
+        if (selection) time = 'selected';
+        else if (time === 'selected') time = 'all';
+        selected = selection;
+        times.select.value = time;
+      }
+      const option = times.select.querySelector('option[value=selected]');
+      if (option instanceof HTMLOptionElement) option.disabled = !selection;
+    }
+
     /** @param {Profile} of */
-    function drawSwitches({ frequency_max, sampled_ranks, without }) {
+    function drawSwitches({ frequency_max, interval, sampled_ranks, without }) {
+      const { selection } = page;
+      const chosen = selection
+        ? `only the selected ranks ${selection.first_rank} to ${selection.last_rank}`
+        : '';
+      say(ranks, chosen);
+      if (interval) {
+        // What buffers keep does not say whether there are samples now.
+        [sample.hidden, stop.hidden] = [true, true];
+        return;
+      }
       const may = page.hello?.scope === 'control';
       const isOff =
         (frequency_max === 0 && sampled_ranks > 0) ||
@@ -201,11 +229,8 @@ export const profile = {
       stop.hidden = !(may && frequency_max > 0);
       // The focus does not go away with a button.
       if (isAtButton) [sample, stop].find((one) => !one.hidden)?.focus();
-      const { selection } = page;
       const parts = [
-        selection
-          ? `only the selected ranks ${selection.first_rank} to ${selection.last_rank}`
-          : '',
+        chosen,
         // Of ranks that never were sampled the sentence says it.
         isOff && !may && sampled_ranks > 0 ? 'to sample again, type: invivo sampling on' : '',
       ];
@@ -224,17 +249,20 @@ export const profile = {
         notes,
       ),
       async renew(isWanted) {
-        if (page.hello?.job?.observation) {
-          say(head, 'What was saved has no samples: they are taken of a job that runs.');
-          return;
-        }
+        follow();
+        // Nothing of what was saved is of the last seconds.
+        times.node.hidden = Boolean(page.hello?.job?.observation);
         if (!isWanted && performance.now() - asked < PAUSE_MS) return;
         asked = performance.now();
         const { selection } = page;
         const part = selection
           ? { first_rank: selection.first_rank, last_rank: selection.last_rank }
           : {};
-        const words = { inside, ...part };
+        const interval =
+          selection && time === 'selected'
+            ? { from_ns: selection.from_ns, to_ns: selection.to_ns }
+            : {};
+        const words = { inside, ...part, ...interval };
         /** @type {Profile} */
         const answer = await page.ask('profile', words);
         const at = performance.now();

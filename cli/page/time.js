@@ -184,7 +184,8 @@ export const time = {
           'p',
           { class: 'dim' },
           'The timeline shows its calls. Tables by rank on the other screens show these ranks ' +
-            'only; their times are those since the start or the last reset.',
+            'only; their times are those since the start or the last reset, those of the profile ' +
+            'the selected one.',
         ),
       );
     }

@@ -172,7 +172,11 @@ pub async fn sampled(mut client: Client, rank: u32) -> Option<ProfileReply> {
         last: rank,
     }];
     // Without them the sentence only says less.
-    let reply = client.profile(ProfileRequest { ranks }).await.ok()?;
+    let request = ProfileRequest {
+        ranks,
+        ..ProfileRequest::default()
+    };
+    let reply = client.profile(request).await.ok()?;
     let reply = reply.into_inner();
     (reply.sampled_ranks > 0).then_some(reply)
 }

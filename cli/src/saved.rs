@@ -222,6 +222,11 @@ fn location(
             .iter()
             .map(|one| (one.from_ns, one.to_ns))
             .collect(),
+        paces: piece
+            .paces
+            .iter()
+            .map(|one| (one.since_ns, one.unit_ns))
+            .collect(),
         open: about.open.as_ref().map(|open| OpenCall {
             function: open.function.clone(),
             begin_ns: open.begin_ns,

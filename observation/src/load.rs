@@ -90,6 +90,11 @@ pub fn load(saved: &SavedObservation, tell: impl Fn(u64)) -> anyhow::Result<Load
     for ((from_ns, to_ns), rank) in pauses {
         observed.pause(Rank(rank), from_ns, to_ns);
     }
+    for one in saved.locations() {
+        for (since_ns, unit_ns) in &one.paces {
+            observed.paced(Rank(one.rank), *since_ns, *unit_ns);
+        }
+    }
     let total: u64 = saved.locations().iter().map(|one| one.ledger.kept).sum();
     let mut read = 0u64;
     while let Some(Reverse((_, index))) = heap.pop() {
@@ -196,6 +201,7 @@ fn observed_location(of: &Location) -> ObservedLocation {
             ..Ledger::default()
         },
         gone_until_ns: of.gone_until_ns,
+        samples_gone_until_ns: super::samples::gone_until_ns(of),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Gives the samples of an observation to the buffers of its ranks, in the order of their time
 //! among the calls.
 
-use invivo_archive::saved::format::{Context as SavedContext, FrameKind, Location};
+use invivo_archive::saved::format::{Context as SavedContext, FrameKind, Location, Loss};
 use invivo_archive::saved::samples::{Samples, SavedSample};
 use invivo_archive::saved::{SavedError, SavedObservation};
 use invivo_otfx::{Attributes, Sample};
@@ -43,6 +43,15 @@ fn context(of: &SavedContext) -> Context {
     };
     let parent = of.parent;
     Context { parent, frame }
+}
+
+/// When the last sample was taken that its buffer had given up, where that kept the newest: those
+/// that are thinned evenly stand for the others.
+pub fn gone_until_ns(of: &Location) -> Option<u64> {
+    let is_of_newest = |level: &str| matches!(level, "samples" | "earlier strategies");
+    let samples = |loss: &&Loss| loss.class == "sample" && is_of_newest(&loss.level);
+    let lost = of.losses.iter().filter(samples);
+    lost.map(|loss| loss.last_ns).max()
 }
 
 /// The number of a location.

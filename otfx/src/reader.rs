@@ -5,6 +5,7 @@ use crate::arena::{Arena, BinId};
 use crate::contents::{BinError, Contents};
 use crate::decode::Cursor;
 use crate::level::{Chain, Level};
+use crate::strategy::Label;
 use alloc::vec::Vec;
 
 /// Reads records one by one; each lives until the next is asked for.
@@ -27,6 +28,11 @@ impl<'a> Reader<'a> {
         let mut reader = Reader::new(arena, former, levels);
         reader.merge.skip(arena, ticks, |_| ());
         reader
+    }
+
+    /// Reads no other levels than these.
+    pub(crate) fn keep(&mut self, is_kept: impl Fn(Label) -> bool) {
+        self.merge.chains.retain(|chain| is_kept(chain.label));
     }
 
     /// The next record. Of records with the same end, those of lower levels come first.
@@ -52,6 +58,7 @@ pub(crate) struct Merge {
 /// Reads one chain, as long as it was when the reader was made.
 #[derive(Debug)]
 struct ChainReader {
+    label: Label,
     /// The bin that is being read, and what comes behind it.
     bin: Option<BinId>,
     newest: BinId,
@@ -71,6 +78,7 @@ impl Merge {
             .map(|level| (&level.chain, level.open.map(|_| level.writer.used() as u32)));
         let reader = |(chain, open_used): (&Chain, Option<u32>)| {
             Some(ChainReader {
+                label: chain.label,
                 bin: Some(chain.oldest()?),
                 newest: chain.newest()?,
                 // The open bin may grow while the reader lives; it is read as far as it was filled

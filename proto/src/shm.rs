@@ -247,8 +247,7 @@ impl Control {
     }
 }
 
-/// A location's status page: written by its own thread, but for `halvings`, and read by anybody at
-/// any time.
+/// A location's status page: written by its own thread, and read by anybody at any time.
 #[repr(C, align(64))]
 pub struct Status {
     /// See [`inside`].
@@ -284,12 +283,6 @@ pub struct Status {
     pub overhead_ticks: AtomicU64,
     /// How many calls were sampled for it.
     pub overhead_samples: AtomicU64,
-    /// How often the place has halved the frequency of the location's samples, counted from the
-    /// first frequency. Not a step but how things stand: it may be written twice, and the thread
-    /// may miss all but the last.
-    pub halvings: AtomicU32,
-    /// `halvings` as far as the thread has heard of them: to their grid its samples keep.
-    pub halvings_known: AtomicU32,
     /// Where in the rank's own memory a number of four bytes changes at each leave of a call,
     /// recorded or not; 0 where nobody knows. It comes round with [`Status::polls`].
     pub progress_at: AtomicU64,

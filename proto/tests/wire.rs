@@ -373,8 +373,8 @@ fn shared_memory_is_drawn_as_it_lies() {
     layout!(Off: words);
     layout!(Fault: state, signal, code, tid, address, instruction, stack, frame);
     layout!(Status: inside, region, entered_at, handle, numbers, stack, frame, entered, tid,
-        open_slot, dropped, packets, overhead_ticks, overhead_samples, halvings, halvings_known,
-        progress_at, polls, region_ticks, region_losses);
+        open_slot, dropped, packets, overhead_ticks, overhead_samples, progress_at, polls,
+        region_ticks, region_losses);
     layout!(Ring: head, tail, bytes);
     layout!(SlotHeader: owner, location, sequence, committed, taken, first_time, next_request,
         last_time, records, epoch, wire, payload);

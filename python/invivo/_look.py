@@ -74,17 +74,14 @@ class Looks(Calls):
         last: instead of both, the time up to now of this length in s.
         columns, rows: at most so many (256, 128); neighbouring ranks share a row.
         """
-        if last is not None and (since is not None or until is not None):
-            raise Error("two intervals", "", "give either last, or since and until")
+        interval = _interval(since, until, last)
         return self._ask(
             "Grid",
             answers.GridReply,
             metric=metric,
-            from_ns=nanoseconds(since or 0),
-            to_ns=nanoseconds(until or 0),
-            last_ns=nanoseconds(last or 0),
             columns_max=columns,
             rows_max=rows,
+            **interval,
         )
 
     def analyses(self) -> answers.AnalysesReply:
@@ -151,16 +148,28 @@ class Looks(Calls):
             raise Error("the job has none of these ranks", "", "see job.status()")
         return reply
 
-    def profile(self, ranks: Iterable[int] | None = None) -> answers.ProfileReply:
+    def profile(
+        self,
+        ranks: Iterable[int] | None = None,
+        since: float | None = None,
+        until: float | None = None,
+        last: float | None = None,
+    ) -> answers.ProfileReply:
         """Where the ranks spend their time on a processor, by the samples since `sampling` was
         switched on, as one tree of call paths. `.frame()` has a row for each node.
 
         ranks: these, as `range(4)` or `[0, 3]`, all by default; at most 8 runs of neighbours.
+        since, until, last: as of `grid`; then by the samples that buffers keep of this time, which
+            know no source lines.
         """
         wanted = [] if ranks is None else _runs(ranks)
         if ranks is not None and not wanted:
             raise Error("no ranks", "", "leave `ranks` away for all of them")
-        reply = self._ask("Profile", answers.ProfileReply, ranks=wanted)
+        interval = _interval(since, until, last)
+        if since is not None and not any(interval.values()):
+            # Of all that buffers keep.
+            interval["from_ns"] = 1
+        reply = self._ask("Profile", answers.ProfileReply, ranks=wanted, **interval)
         if wanted and reply.ranks == 0:
             raise Error("the job has none of these ranks", "", "see job.status()")
         return reply
@@ -207,16 +216,13 @@ class Looks(Calls):
         last: instead of both, the time up to now of this length in s.
         ranks: these, as `range(4)` or `[0, 3]`, all by default; at most 8 runs of neighbours.
         """
-        if last is not None and (since is not None or until is not None):
-            raise Error("two intervals", "", "give either last, or since and until")
+        interval = _interval(since, until, last)
         return Parts(
             self._patient_stream(
                 "Save",
                 answers.SavePage,
-                from_ns=nanoseconds(since or 0),
-                to_ns=nanoseconds(until or 0),
-                last_ns=nanoseconds(last or 0),
                 ranks=[] if ranks is None else _runs(ranks),
+                **interval,
             )
         )
 
@@ -259,6 +265,19 @@ class Looks(Calls):
             if mark not in known:
                 known.add(mark)
                 yield entry
+
+
+def _interval(
+    since: float | None, until: float | None, last: float | None
+) -> dict[str, int]:
+    """A part of the run, as requests say it; all of it without anything."""
+    if last is not None and (since is not None or until is not None):
+        raise Error("two intervals", "", "give either last, or since and until")
+    return {
+        "from_ns": nanoseconds(since or 0),
+        "to_ns": nanoseconds(until or 0),
+        "last_ns": nanoseconds(last or 0),
+    }
 
 
 def _runs(ranks: Iterable[int]) -> list[dict[str, int]]:

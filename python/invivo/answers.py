@@ -1471,6 +1471,18 @@ class SavedPiece(Answer):
     pauses: list[PauseInterval]
     """With the first piece of a rank: when it was paused. The newest 64; one in force ends with the
     save."""
+    paces: list[SamplingPace]
+    """With the first piece of a rank: how often it was sampled when. The newest 64."""
+
+
+@dataclass(frozen=True)
+class SamplingPace(Answer):
+    """Since when samples of a rank stand for how much time."""
+
+    since_ns: int
+    """In job time, in ns."""
+    unit_ns: int
+    """What a unit of their ordinals stands for, in ns on a processor; 0 while there are none."""
 
 
 @dataclass(frozen=True)
@@ -1862,6 +1874,26 @@ class ProfileReply(Answer):
     """Samples with a function whose name is still being read: ask again."""
     left_out_ns: int
     """Time of nodes that are left out, in ns: it is in the nodes above them only."""
+    interval: ProfileInterval | None
+    """It is of the samples that buffers keep of an interval."""
+
+
+@dataclass(frozen=True)
+class ProfileInterval(Answer):
+    """The interval whose samples were taken from buffers, and what is missing of it."""
+
+    from_ns: int
+    """Begin, in ns since the beginning of the observed time."""
+    to_ns: int
+    """End, in ns since the beginning of the observed time."""
+    cut_ranks: int
+    """Ranks of which some samples of the interval were given up."""
+    gone_until_ns: int
+    """When the last of these was taken, in ns since the beginning of the observed time: what came
+    later is complete; 0 if there are none."""
+    samples_not_kept: int
+    """Samples since the start that no buffer of these ranks has got, whenever they were taken:
+    mostly those of threads that never call MPI."""
 
 
 @dataclass(frozen=True)
@@ -1905,7 +1937,8 @@ class ProfileWithout(Answer):
     reason: str
     """"off", "starting" (not in MPI_Init yet), "ended" (before sampling began), "silent" (its
     supervisor did not answer in time), "forbidden" (by the kernel), "unsupported" (by the kernel),
-    "no room" (memory, descriptors or processes), "broken" (the sampler has ended)."""
+    "no room" (memory, descriptors or processes), "broken" (the sampler has ended), "not then" (it
+    was not sampled in the interval, or its buffers keep no samples)."""
     ranks: int
     """Number of ranks."""
     which: str

@@ -162,7 +162,7 @@ async function searches(page, all) {
 }
 
 /** The ranks that are chosen elsewhere are those of this screen. */
-async function selects(page, profile) {
+async function selects(page, profile, requests) {
   await show(page, 'time');
   const picture = page.locator('canvas[role=img]');
   await until('a picture', () => picture.evaluate(({ dataset }) => dataset.sums !== undefined));
@@ -174,11 +174,21 @@ async function selects(page, profile) {
   const chosen = page.locator('#bar button', { hasText: 'selected: ranks 1 to 2' });
   await until('a selection', () => chosen.isVisible());
   await show(page, 'profile');
-  const two = rows(json('profile', '--rank', '1-2'));
-  await until(
-    'two ranks',
-    async () => JSON.stringify(await table(page, TABLE)) === JSON.stringify(two),
+  const shown = async (what, wanted) =>
+    until(what, async () => JSON.stringify(await table(page, TABLE)) === JSON.stringify(wanted));
+  // What was selected is the time that is shown.
+  const interval = await until('the time', () =>
+    requests
+      .map((request) => new URL(request, 'http://page').searchParams)
+      .findLast((words) => words.has('from_ns') && words.has('inside')),
   );
+  const [from, to] = ['from_ns', 'to_ns'].map((word) => Number(interval.get(word)) / 1e6);
+  const part = json('profile', '--interval', `${from}ms..${to}ms`, '--rank', '1-2');
+  assert(part.samples > 0 && part.interval, `${part.samples} samples`);
+  await shown('the selected time', rows(part));
+  assert.match(await text(page, 'profile-head'), /^2 ranks from [\d.]+ s to [\d.]+ s sampled at /);
+  await page.getByLabel('Time', { exact: true }).selectOption('all');
+  await shown('two ranks', rows(json('profile', '--rank', '1-2')));
   assert((await page.locator('#screen').textContent()).includes('the selected ranks 1 to 2'));
   await chosen.click();
   await until(
@@ -207,11 +217,12 @@ async function rests(page, requests) {
   assert(commands.includes('sampling 251 Hz') && commands.includes('sampling off'), `${commands}`);
 }
 
-/** What was saved has none. */
+/** What was saved has those of its buffers, or says that there are none. */
 async function isSaved(page) {
   await show(page, 'profile');
-  assert.match(await text(page, 'profile-head'), /^What was saved has no samples/);
+  await until('the samples', async () => /samples/.test(await text(page, 'profile-head')));
   assert(!(await page.locator('#profile-on').isVisible()));
+  assert(!(await page.locator('text=the last 10 seconds').isVisible()));
 }
 
 export async function run({ page, url, known, requests }) {
@@ -223,6 +234,6 @@ export async function run({ page, url, known, requests }) {
   await numbers(page, profile);
   const all = await goes(page, profile);
   await searches(page, all);
-  await selects(page, profile);
+  await selects(page, profile, requests);
   return rests(page, requests);
 }

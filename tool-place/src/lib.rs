@@ -21,7 +21,6 @@ pub mod cuts;
 pub mod definitions;
 pub mod displaced;
 pub mod gates;
-pub mod generator;
 pub mod intake;
 pub mod location;
 pub mod memory;

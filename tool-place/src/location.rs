@@ -42,6 +42,8 @@ pub struct Location {
 pub struct Before {
     /// Of what ended later nothing is missing, in ticks; nothing if none was given up.
     pub gone_until: Option<u64>,
+    /// When the last sample was taken that the buffer had given up, in ticks.
+    pub samples_gone_until: Option<u64>,
     /// Calls that the buffer had given up.
     pub reduced: u64,
 }

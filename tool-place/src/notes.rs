@@ -26,8 +26,6 @@ pub enum Trouble {
     Strategy,
     /// The tap (a test hook) writes all records to files.
     Tap,
-    /// Samples are generated (a test hook).
-    Samples,
     /// A control message could not be read or sent.
     Control,
     /// The preloaded library of a rank gave up.

@@ -19,6 +19,7 @@ mod group_exchange;
 mod hang_queries;
 mod interval_timer;
 mod job_end;
+mod kept_profile;
 mod local_rank;
 mod local_ranks;
 mod measuring;
@@ -133,18 +134,6 @@ impl Place {
     pub fn salvaging(mut self) -> Place {
         self.local.salvages = true;
         self
-    }
-
-    /// Every location makes samples up, one for so many calls; see [`crate::generator`].
-    #[cfg(any(test, feature = "test-hooks"))]
-    pub fn make_samples(&mut self, every: std::num::NonZeroU64) {
-        self.local.feed.budget.make_samples(every);
-        self.local.feed.notes.add(Trouble::Samples, || {
-            format!(
-                "INVIVO_SAMPLES is set: buffers hold samples that are made up, one for {every} \
-                 calls; for tests alone"
-            )
-        });
     }
 
     /// Writes all that it takes to this directory as well; see [`crate::tap`].
@@ -371,7 +360,7 @@ impl Place {
         if self.local.salvages {
             return Vec::new();
         }
-        self.sampling.begin(job.sampling, &mut self.local);
+        self.sampling.begin(now, job.sampling, &mut self.local);
         self.measuring.begin(*job.metrics, &mut self.local);
         self.commands.selecting.begin(&job.selection, &self.local);
         self.commands

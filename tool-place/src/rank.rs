@@ -5,7 +5,7 @@
 
 mod buffer_reuse;
 mod buffers;
-mod frequency;
+pub mod kept_profile;
 mod leavings;
 mod ledger_report;
 pub mod observed;
@@ -174,7 +174,6 @@ impl RankRecords {
             location.losses = header.losses;
         }
         self.notice_losses(thread, header.last_time, feed);
-        self.hear_frequency(thread);
         let location = &mut self.locations[thread];
         let mut sink = Both {
             cuts: &mut feed.cuts,
@@ -188,7 +187,6 @@ impl RankRecords {
         if location.intake.counts().lost != lost {
             self.tell_lost(thread, missing, feed);
         }
-        self.tell_frequency(thread);
         self.tell(read, feed);
     }
 
@@ -250,8 +248,6 @@ impl RankRecords {
         let mut took = self.define(feed);
         for thread in 0..self.locations.len() {
             self.notice_losses(thread, now_ticks, feed);
-            // A strategy may have been changed, or a buffer have changed hands.
-            self.tell_frequency(thread);
         }
         for slot in &slots {
             took |= self.peek_slot(slot, now_ticks, eagerness, feed);
@@ -275,7 +271,6 @@ impl RankRecords {
             return false;
         }
         self.location(thread, feed);
-        self.hear_frequency(thread);
         let Some(memory) = &self.memory else {
             return false;
         };
@@ -333,7 +328,6 @@ impl RankRecords {
         if slot.owner == owner::PLACE {
             memory.free(slot);
         }
-        self.tell_frequency(thread);
         self.tell(read, feed);
         true
     }

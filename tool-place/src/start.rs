@@ -133,9 +133,6 @@ struct Hooks {
     /// Write every record to files in this directory as well, without bounds.
     #[arg(long)]
     tap: Option<PathBuf>,
-    /// Make up a sample for so many calls of each location, in the sampler's stead.
-    #[arg(long)]
-    samples: Option<std::num::NonZeroU64>,
 }
 
 #[cfg(feature = "test-hooks")]
@@ -143,9 +140,6 @@ impl Hooks {
     fn install(self, place: &mut Place) {
         if let Some(directory) = self.tap {
             place.tap(directory);
-        }
-        if let Some(every) = self.samples {
-            place.make_samples(every);
         }
     }
 }

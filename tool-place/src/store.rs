@@ -4,7 +4,6 @@
 //! budget keeps nothing and counts what it does not keep, until a thread ends and leaves its
 //! buffer.
 
-use crate::generator::Generator;
 use invivo_mpi_link::clock::NodeClock;
 use invivo_otfx::{
     AtCap, Attributes, BIN_BYTES_MIN, Buffer, Classes, Dimension, EventCap, EventClass, Frozen,
@@ -17,7 +16,6 @@ use invivo_proto::control::strategy::{
 };
 use invivo_proto::ids::{CommLocal, RegionId};
 use invivo_proto::record::{Call, Part};
-use std::num::NonZeroU64;
 
 /// The part of a buffer, in thousandths, that is left to calls and regions where it keeps samples,
 /// too.
@@ -120,8 +118,6 @@ pub struct Budget {
     left_bytes: u64,
     keeping: Keeping,
     recycled: u32,
-    /// Calls for each sample that is made up; none are usually.
-    sample_every: Option<NonZeroU64>,
 }
 
 impl Budget {
@@ -147,16 +143,7 @@ impl Budget {
 
     /// So many bytes for one location and for all, before the first comes.
     pub fn begin(&mut self, buffer_bytes: u64, budget_bytes: u64) {
-        *self = Budget {
-            sample_every: self.sample_every,
-            ..Budget::new(buffer_bytes, budget_bytes)
-        };
-    }
-
-    /// Locations that come make samples up, one for so many calls.
-    #[cfg(any(test, feature = "test-hooks"))]
-    pub fn make_samples(&mut self, every: NonZeroU64) {
-        self.sample_every = Some(every);
+        *self = Budget::new(buffer_bytes, budget_bytes);
     }
 
     /// What new buffers keep.
@@ -226,7 +213,6 @@ pub struct Store {
     /// What became of calls while there was no buffer, and of those of a buffer that is another's
     /// now.
     apart: Ledger,
-    generator: Option<Generator>,
     /// The view of a save that is under way.
     frozen: Option<Frozen>,
 }
@@ -239,7 +225,6 @@ impl Store {
             ends_iteration: None,
             occupant: 0,
             apart: Ledger::default(),
-            generator: Generator::every(budget.sample_every),
             frozen: None,
         };
         store.adopt(budget);
@@ -356,9 +341,6 @@ impl Store {
         {
             buffer.begin_iteration(call.end);
         }
-        if let Some(generator) = &mut self.generator {
-            generator.count(call, buffer);
-        }
     }
 
     /// Stores a visit of a region. Without a buffer its table has it all the same.
@@ -391,13 +373,6 @@ impl Store {
             .as_deref()
             .filter(|buffer| buffer.thins_samples())?;
         Some(buffer.halvings())
-    }
-
-    /// The producer of samples has confirmed so many halvings.
-    pub fn hear(&mut self, halvings: u32) {
-        if let Some(generator) = &mut self.generator {
-            generator.hear(halvings);
-        }
     }
 
     /// Forgets everything.

@@ -443,8 +443,38 @@ async fn samples_have_names_reasons_and_lines_by_time() {
     let lines: Vec<&str> = solve.lines.iter().map(|line| line.text.as_str()).collect();
     assert_eq!(lines, ["app.c:9", "app.c:7"]);
     let many = vec![v1::RankRange { first: 0, last: 1 }; 9];
-    let refused = client.profile(v1::ProfileRequest { ranks: many }).await;
-    let refused = refused.expect_err("too many ranges");
+    let many = v1::ProfileRequest {
+        ranks: many,
+        ..v1::ProfileRequest::default()
+    };
+    let refused = client.profile(many).await.expect_err("too many ranges");
+    assert_eq!(refused.code(), tonic::Code::InvalidArgument);
+}
+
+#[tokio::test]
+async fn an_interval_of_samples_is_said_in_observed_time() {
+    let (job, _root, _gateway) = known_job().await;
+    let mut client = job.viewer();
+    let part = v1::ProfileRequest {
+        from_ns: 100,
+        to_ns: 400,
+        ..v1::ProfileRequest::default()
+    };
+    let reply = client.profile(part).await.expect("samples").into_inner();
+    let told = v1::ProfileInterval {
+        from_ns: 100,
+        to_ns: 400,
+        cut_ranks: 1,
+        gone_until_ns: 399,
+        samples_not_kept: 7,
+    };
+    assert_eq!(reply.interval, Some(told));
+    let empty = v1::ProfileRequest {
+        from_ns: 400,
+        to_ns: 100,
+        ..v1::ProfileRequest::default()
+    };
+    let refused = client.profile(empty).await.expect_err("it is empty");
     assert_eq!(refused.code(), tonic::Code::InvalidArgument);
 }
 

@@ -5,7 +5,6 @@ use super::{overflow, send_queue};
 use crate::clock::ticks;
 use crate::limits::POLLED_CALLS;
 use crate::track::definitions;
-use core::sync::atomic::Ordering;
 
 impl Location {
     /// What is not done at each leave. `end` is when the real call came back.
@@ -19,19 +18,7 @@ impl Location {
         self.until_poll = POLLED_CALLS;
         // Whoever looks from outside sees by both whether the thread goes on.
         add(&self.status.polls, 1);
-        self.update_frequency();
         poll(self);
-    }
-
-    /// Takes over how often the place has halved the frequency of this thread's samples. A sampler
-    /// keeps to what is known here, and takes no lock to read it.
-    fn update_frequency(&self) {
-        let halvings = self.status.halvings.load(Ordering::Acquire);
-        if halvings != self.status.halvings_known.load(Ordering::Relaxed) {
-            self.status
-                .halvings_known
-                .store(halvings, Ordering::Release);
-        }
     }
 }
 

@@ -7,8 +7,6 @@ pub struct Counts {
     /// Visits of regions of the program.
     pub visits: u64,
     pub samples: u64,
-    /// Time between samples that follow each other, in ns, and intervals in it.
-    pub sampled: (u64, u64),
     /// Calls and visits that were longer.
     pub clipped: u64,
     /// As [`Exported::moved`], and so on.

@@ -118,7 +118,7 @@ pub fn write(
         let definition = definition(of, region, out, strings)?;
         out.region(this, definition)?;
     }
-    samples(contexts, events, out, strings)?;
+    samples(contexts, saved, out, strings)?;
     groups(of, communicators, out, strings)
 }
 
@@ -189,7 +189,7 @@ fn definition(
 /// What samples refer to; nothing where there are none.
 fn samples(
     contexts: &Contexts,
-    events: &[(u64, Counts)],
+    saved: &[Location],
     out: &mut DefinitionWriter<'_>,
     strings: &mut Strings,
 ) -> Result<(), Otf2Error> {
@@ -198,20 +198,19 @@ fn samples(
     }
     let name = strings.number(out, "time on a processor")?;
     let (mode, base) = (number::MODE_TIME, number::BASE_DECIMAL);
-    out.interrupt_generator(SAMPLER, name, mode, base, -9, period_ns(events))?;
+    out.interrupt_generator(SAMPLER, name, mode, base, -9, period_ns(saved))?;
     for (this, (region, parent)) in (0..).zip(contexts.met()) {
         out.calling_context(this, *region, number::UNDEFINED, *parent)?;
     }
     Ok(())
 }
 
-/// The interval of samples: the shortest mean of any location, as one that sleeps has longer ones;
-/// 0 where no two samples follow each other.
-fn period_ns(events: &[(u64, Counts)]) -> u64 {
-    let sampled = events.iter().map(|(_, counts)| counts.sampled);
-    let means = sampled
-        .filter_map(|(ns, intervals)| ns.saturating_add(intervals / 2).checked_div(intervals));
-    means.min().unwrap_or(0)
+/// The interval of samples, in ns on a processor: the last one that was ordered; 0 where it was not
+/// saved.
+fn period_ns(saved: &[Location]) -> u64 {
+    let paces = saved.iter().flat_map(|of| &of.paces);
+    let last = paces.filter(|(_, unit_ns)| *unit_ns > 0).max();
+    last.map_or(0, |(_, unit_ns)| *unit_ns)
 }
 
 fn thread_name(thread: u32) -> String {

@@ -40,8 +40,6 @@ pub struct LocationWriter<'a> {
     posted: HashSet<u64>,
     regions: &'a mut Regions,
     contexts: &'a mut Contexts,
-    /// Of the last sample the thread, its number and when it was.
-    sampled: Option<(u32, u64, u64)>,
     /// The call that was not left has been entered.
     is_in_last: bool,
     last_ns: u64,
@@ -66,7 +64,6 @@ impl<'a> LocationWriter<'a> {
             posted: HashSet::new(),
             regions,
             contexts,
-            sampled: None,
             is_in_last: false,
             last_ns: 0,
             counts: Counts::default(),
@@ -114,16 +111,6 @@ impl<'a> LocationWriter<'a> {
         self.leave_until(sample.at_ticks)?;
         self.enter_open(sample.at_ns)?;
         self.counts.samples += 1;
-        if let Some((occupant, ordinal, at_ns)) = self.sampled
-            && occupant == sample.occupant
-            && ordinal < sample.ordinal
-        {
-            // A damaged file may have any numbers.
-            let (ns, intervals) = &mut self.counts.sampled;
-            *ns = ns.saturating_add(sample.at_ns.saturating_sub(at_ns));
-            *intervals = intervals.saturating_add(sample.ordinal - ordinal);
-        }
-        self.sampled = Some((sample.occupant, sample.ordinal, sample.at_ns));
         let rank = self.location.rank;
         let context = self
             .contexts

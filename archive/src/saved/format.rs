@@ -92,6 +92,10 @@ pub struct Location {
     /// Begin and end of the rank's pauses, with its first location: the newest 64.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pauses: Vec<(u64, u64)>,
+    /// Since when a unit of the samples' ordinals stands for how many ns on a processor, with the
+    /// rank's first location: the newest 64; 0 while it was not sampled.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paces: Vec<(u64, u64)>,
     /// The call that it was in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open: Option<OpenCall>,

@@ -16,6 +16,11 @@ pub struct When {
 }
 
 impl When {
+    /// Whether a part was named.
+    pub fn is_given(&self) -> bool {
+        self.since.is_some() || self.interval.is_some()
+    }
+
     /// A question about this part of the run, and nothing else yet.
     pub fn request(&self) -> GridRequest {
         let interval = self.interval.clone().unwrap_or(0..0);

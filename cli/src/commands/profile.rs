@@ -1,5 +1,6 @@
 //! `invivo profile`.
 
+use super::interval::When;
 use super::ranks::{Ranges, ranges};
 use super::target::Target;
 use super::{Outcome, print, print_json};
@@ -25,12 +26,19 @@ started with --sampling. Each stands for an equal part of a thread's time on a p
 which a rank sleeps is in no sample. What is inside the MPI library counts as the MPI function \
 that was called, unless --inside is given.
 
+With --since or --interval it counts the samples that the ranks' buffers keep of that time: of \
+what was slow, also when it is over. These know functions, and no lines. A saved observation has \
+no others.
+
 own is time in a function itself, all that with the functions that it calls.
 
 Examples:
   invivo sampling on && sleep 10 && invivo profile
   invivo profile --seconds 5            of the next five seconds
+  invivo profile --since 10s            of the last ten
+  invivo profile --interval 30s..35s --rank 3
   invivo profile --rank 3 --tree
+  invivo open DIR -- profile
   invivo profile --folded | inferno-flamegraph > job.svg
   invivo profile --json | jq '.functions[0]'")]
 pub struct Args {
@@ -39,7 +47,10 @@ pub struct Args {
     rank: Option<Ranges>,
     /// Of the next so many seconds, as 5 or 500ms, instead of all so far
     #[arg(long, value_name = "TIME", value_parser = Time::parse)]
+    #[arg(conflicts_with_all = ["since", "interval"])]
     seconds: Option<Time>,
+    #[command(flatten)]
+    when: When,
     /// As a tree: functions below their callers
     #[arg(long, conflicts_with = "folded")]
     tree: bool,
@@ -64,7 +75,15 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let (job, client) = args.target.client(Scope::View)?;
     // No ranks mean all ranks.
     let ranks = args.rank.iter().flat_map(Ranges::iter).collect();
-    let request = v1::ProfileRequest { ranks };
+    let when = args.when.request();
+    // From 0 on without an end, which says nothing to the gateway, is all that buffers keep.
+    let is_all = args.when.is_given() && (when.from_ns, when.to_ns, when.last_ns) == (0, 0, 0);
+    let request = v1::ProfileRequest {
+        ranks,
+        from_ns: when.from_ns.max(u64::from(is_all)),
+        to_ns: when.to_ns,
+        last_ns: when.last_ns,
+    };
     let ask =
         async || patiently(&job, async || client.clone().profile(request.clone()).await).await;
     let mut reply = ask().await?;
@@ -75,6 +94,11 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         anyhow::bail!("there are no samples: {}", profile::why_none(&reply));
     }
     if let Some(time) = args.seconds {
+        anyhow::ensure!(
+            reply.interval.is_none(),
+            "nothing runs in a saved observation that could be looked at for some seconds; give \
+             --since or --interval"
+        );
         // What has no name yet would come with all of its time when it has one.
         let begun = Instant::now();
         while reply.samples_unnamed > 0 && begun.elapsed() < NAMED_WITHIN {

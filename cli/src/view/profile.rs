@@ -38,8 +38,9 @@ pub fn about(profile: &ProfileReply) -> String {
 
 /// What the samples are of, or why there are none, without an end.
 pub fn sentence(profile: &ProfileReply) -> String {
-    match profile.sampled_ranks {
-        0 => format!("no rank is sampled: {}", why_none(profile)),
+    match (profile.sampled_ranks, &profile.interval) {
+        (0, None) => format!("no rank is sampled: {}", why_none(profile)),
+        (0, Some(_)) => format!("there are no samples: {}", why_none(profile)),
         _ => head(profile),
     }
 }
@@ -69,14 +70,20 @@ fn lines(texts: &[String]) -> String {
 /// What the samples are of, in a line.
 fn head(profile: &ProfileReply) -> String {
     let frequency = match (profile.frequency_min, profile.frequency_max) {
+        (0, 0) if profile.interval.is_some() => "sampled, and never on a processor".to_owned(),
         (0, 0) => "sampled until it was switched off".to_owned(),
         (low, high) if low == high => format!("sampled at {low} Hz"),
         (low, high) => format!("sampled at {low} to {high} Hz"),
     };
     let ranks = u64::from(profile.sampled_ranks.max(1));
+    let when = profile.interval.as_ref().map(|of| {
+        let (from, to) = (of.from_ns as f64 / 1e9, of.to_ns as f64 / 1e9);
+        format!(" from {from:.1} s to {to:.1} s")
+    });
     let mut head = format!(
-        "{} {frequency}: {} in {} a rank, which was on a processor {} of it",
+        "{}{} {frequency}: {} in {} a rank, which was on a processor {} of it",
         counted(profile.sampled_ranks.into(), "rank"),
+        when.unwrap_or_default(),
         counted(profile.samples, "sample"),
         duration(profile.elapsed_ns / ranks),
         share(profile.cpu_ns as f64, profile.elapsed_ns as f64),
@@ -199,7 +206,26 @@ pub fn notes(profile: &ProfileReply) -> Vec<String> {
         // The sentence says already why.
         return notes;
     }
-    if profile.elapsed_ns > 0 {
+    if let Some(of) = profile.interval.as_ref().filter(|of| of.cut_ranks > 0) {
+        notes.push(format!(
+            "buffers had no room for all samples of {}: only from {:.1} s on are there all",
+            counted(of.cut_ranks.into(), "rank"),
+            of.gone_until_ns as f64 / 1e9
+        ));
+    }
+    if let Some(of) = profile
+        .interval
+        .as_ref()
+        .filter(|of| of.samples_not_kept > 0)
+    {
+        notes.push(format!(
+            "{} since the start in no buffer, and in no line above: mostly of threads that never \
+             call MPI",
+            were(of.samples_not_kept)
+        ));
+    }
+    // Nobody knows what of it was of an interval.
+    if profile.elapsed_ns > 0 && profile.interval.is_none() {
         notes.push(format!(
             "following the samples took {} of a processor for each rank, beside it",
             share(profile.sampler_cpu_ns as f64, profile.elapsed_ns as f64)
@@ -252,6 +278,9 @@ fn why(without: &ProfileWithout) -> String {
         "unsupported" => "the kernel has no perf events".to_owned(),
         "no room" => "no memory or descriptors for it (see ulimit -l and ulimit -n)".to_owned(),
         "broken" => "its sampler has ended; switch it on again: invivo sampling on".to_owned(),
+        "not then" => "not sampled in this time, or its buffers keep no samples; see: invivo \
+                       sampling, and: invivo buffers"
+            .to_owned(),
         other => other.to_owned(),
     };
     let noun = if without.ranks == 1 { "rank" } else { "ranks" };

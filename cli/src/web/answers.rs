@@ -112,7 +112,12 @@ impl Answers {
             }
             "profile" => {
                 let ranks = ranks(asked);
-                let request = v1::ProfileRequest { ranks };
+                let request = v1::ProfileRequest {
+                    ranks,
+                    from_ns: asked.from_ns,
+                    to_ns: asked.to_ns,
+                    last_ns: asked.last_ns,
+                };
                 let mut reply = client.profile(request).await?.into_inner();
                 if asked.inside == 0 {
                     without_inside(&mut reply.nodes);

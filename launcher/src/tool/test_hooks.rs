@@ -6,9 +6,6 @@ use std::process::Command;
 /// The variable that names a directory for every record of the job.
 #[cfg(feature = "test-hooks")]
 const TAP: &str = "INVIVO_TAP";
-/// The variable that says for how many calls a sample is made up in the sampler's stead.
-#[cfg(feature = "test-hooks")]
-const SAMPLES: &str = "INVIVO_SAMPLES";
 /// The variable that names a directory: a role of a tool process panics when a file `place`, `node`
 /// or `root` appears there.
 #[cfg(feature = "test-hooks")]
@@ -17,12 +14,7 @@ const PANIC: &str = "INVIVO_PANIC";
 /// Hands a tool process what a test wants of it.
 #[cfg(feature = "test-hooks")]
 pub fn add(command: &mut Command) {
-    let options = [
-        ("--tap", TAP),
-        ("--samples", SAMPLES),
-        ("--panic-when", PANIC),
-    ];
-    for (option, variable) in options {
+    for (option, variable) in [("--tap", TAP), ("--panic-when", PANIC)] {
         if let Some(value) = std::env::var_os(variable).filter(|value| !value.is_empty()) {
             command.arg(option).arg(value);
         }

@@ -111,6 +111,25 @@ impl Buffer {
         events.filter_map(|level| level.gone_until).max()
     }
 
+    /// When the last sample was taken that is missing, in ticks: those that came later are
+    /// complete. Samples that are thinned evenly stand for those between them; they are missing
+    /// where another strategy, or other samples, took their room.
+    pub fn samples_gone_until(&self) -> Option<u64> {
+        let earlier = core::iter::once((&self.earlier, Label::Earlier));
+        let former = self
+            .former
+            .iter()
+            .map(|chain| (&chain.losses, Label::Earlier));
+        let chains = self.levels.iter().map(|level| &level.chain);
+        let newest = chains.filter(|chain| !matches!(chain.label, Label::Ordinal(_)));
+        let newest = newest.map(|chain| (&chain.losses, chain.label));
+        let all = earlier.chain(former).chain(newest);
+        let lost = all.flat_map(|(losses, label)| losses.rows(label));
+        let lost =
+            lost.filter(|loss| loss.class == EventClass::Sample && loss.reason != Reason::Closed);
+        lost.map(|loss| loss.last_end).max()
+    }
+
     /// All levels, those of earlier strategies first.
     pub fn levels(&self) -> impl Iterator<Item = LevelStatus> + '_ {
         let status = |chain: &Chain, former, closed, kept| LevelStatus {
@@ -225,5 +244,16 @@ impl Buffer {
     /// one thread are.
     pub fn read_since(&self, ticks: u64) -> Reader<'_> {
         Reader::since(&self.arena, &self.former, &self.levels, ticks)
+    }
+
+    /// The same, of levels that hold samples alone, where there are such.
+    pub fn read_samples_since(&self, ticks: u64) -> Reader<'_> {
+        let mut reader = self.read_since(ticks);
+        let holds_samples_alone = |label: Label| !label.holds_events();
+        let mut chains = self.levels.iter().map(|level| &level.chain);
+        if chains.any(|chain| holds_samples_alone(chain.label)) {
+            reader.keep(holds_samples_alone);
+        }
+        reader
     }
 }

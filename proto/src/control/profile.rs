@@ -41,6 +41,29 @@ pub struct Profile {
     pub nodes: Vec<Node>,
     /// Time of nodes that are left out, in ns: it is in the nodes above them, and in nobody's own.
     pub left_out_ns: u64,
+    /// It is of samples that buffers keep of a time; otherwise of all since sampling began.
+    pub kept: Option<KeptTime>,
+}
+
+/// A time in the past, in job time in ns: from its begin to before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Past {
+    pub from_ns: u64,
+    pub to_ns: u64,
+}
+
+/// The time whose samples were taken from buffers, and what these have given up of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct KeptTime {
+    pub of: Past,
+    /// Ranks of which some samples of that time are gone.
+    pub cut_ranks: u32,
+    /// When the last of these was taken, in job time in ns: what came later is complete. 0 where
+    /// there are none.
+    pub gone_until_ns: u64,
+    /// Samples since the start that no buffer of these ranks has got, whenever they were taken:
+    /// mostly those of threads that have no location.
+    pub not_kept: u64,
 }
 
 /// What samplers have seen: sums over ranks.
@@ -48,7 +71,8 @@ pub struct Profile {
 pub struct Sampled {
     /// Samples.
     pub samples: u64,
-    /// Samples that the kernel had no room for: they are in no node.
+    /// Samples that the kernel had no room for: they are in no node. Nobody knows of which time
+    /// they are.
     pub lost: u64,
     /// Time on a processor that the samples stand for, in ns.
     pub cpu_ns: u64,
@@ -104,4 +128,6 @@ pub enum NoSamples {
     NoRoom,
     /// The sampler ended, which it should not.
     Broken,
+    /// It was not sampled in the time that was asked about, or its buffers keep no samples.
+    NotThen,
 }

@@ -117,6 +117,9 @@ pub struct SavedLocation {
     /// Begin and end of the rank's pauses, in job time, with its first location: the newest 64, and
     /// one in force up to now.
     pub pauses: Vec<(u64, u64)>,
+    /// With the rank's first location: since when, in job time, a unit of its samples' ordinals
+    /// stands for how many ns on a processor; 0 while it was not sampled. The newest 64.
+    pub paces: Vec<(u64, u64)>,
 }
 
 /// A bin of a buffer.

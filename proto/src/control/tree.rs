@@ -6,7 +6,7 @@ use super::grid::{Grid, GridQuery};
 use super::hang::Hang;
 use super::metrics::{Measured, MetricsStatus};
 pub use super::order::{Order, Verb};
-use super::profile::Profile;
+use super::profile::{Past, Profile};
 use super::regions::RegionTable;
 use super::results::{Coverage, FunctionTable, Group, JobStatus, Matrix, Messages};
 use super::saved::{SaveQuery, Saved};
@@ -277,6 +277,8 @@ pub enum Query {
     Profile {
         /// Which ranks.
         chosen: Chosen,
+        /// Only of samples that buffers keep of this time; otherwise of all since sampling began.
+        past: Option<Past>,
     },
     /// Time by region of the program.
     Regions {

@@ -211,6 +211,7 @@ pub fn saved() -> Saved {
                 comms_left_out: 9,
                 clock: vec![(3000, 5_000_000_000), (3100, 5_000_000_033)],
                 pauses: vec![(4_000_000_000, 4_500_000_000)],
+                paces: vec![(1_000_000_000, 3_984_064), (5_000_000_000, 0)],
             })),
             bins: bins.into(),
             is_complete: true,

@@ -6,7 +6,7 @@ use super::buffers::{
 use super::hang::{diagnosis, hang};
 use super::metrics::{measured, metrics_status};
 use super::peers::{peers, places};
-use super::profile::profile;
+use super::profile::{past, profile};
 use super::results::{
     analyses, coverage, functions, grid, group, job, matrix, of_messages, regions, sites, status,
     wait_states,
@@ -152,7 +152,10 @@ pub fn downs() -> Vec<Down> {
         Query::Sites { rows_max: 40 },
         Query::Save(freeze(chosen())),
         Query::WaitStates { ranks_max: 64 },
-        Query::Profile { chosen: chosen() },
+        Query::Profile {
+            chosen: chosen(),
+            past: Some(past()),
+        },
         Query::Regions { rows_max: 40 },
         Query::Selection,
         Query::Metrics,

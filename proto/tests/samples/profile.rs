@@ -38,7 +38,7 @@ pub fn profile() -> Profile {
         named: ranks.iter().copied().map(Rank).collect(),
     };
     Profile {
-        ranks: 10,
+        ranks: 11,
         sampled: 2,
         without: [
             (NoSamples::Off, without(&[2])),
@@ -49,6 +49,7 @@ pub fn profile() -> Profile {
             (NoSamples::Unsupported, without(&[7])),
             (NoSamples::NoRoom, without(&[8])),
             (NoSamples::Broken, without(&[9])),
+            (NoSamples::NotThen, without(&[10])),
         ]
         .into(),
         seen: sampled(),
@@ -58,5 +59,19 @@ pub fn profile() -> Profile {
             node(0, Frame::Lost, 900_000_000, 900_000_000),
         ],
         left_out_ns: 4_000_000,
+        kept: Some(KeptTime {
+            of: past(),
+            cut_ranks: 1,
+            gone_until_ns: 2_500_000_000,
+            not_kept: 7,
+        }),
+    }
+}
+
+/// A time in the past.
+pub fn past() -> Past {
+    Past {
+        from_ns: 2_000_000_000,
+        to_ns: 4_000_000_000,
     }
 }

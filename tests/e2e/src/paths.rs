@@ -37,7 +37,7 @@ pub fn invivo() -> PathBuf {
 }
 
 /// The `invivo` command of the tree with test hooks (feature `test-hooks`), which hears
-/// `INVIVO_TAP`, `INVIVO_SAMPLES`, `INVIVO_PANIC` and `SKEWED_CLOCKS`.
+/// `INVIVO_TAP`, `INVIVO_PANIC` and `SKEWED_CLOCKS`.
 pub fn invivo_with_hooks() -> PathBuf {
     let tree = std::env::var_os("INVIVO_DIST_HOOKS")
         .map_or_else(|| root().join("target/dist-hooks"), PathBuf::from);

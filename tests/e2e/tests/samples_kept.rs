@@ -149,6 +149,7 @@ fn samples_are_kept(family: Family) {
             assert!((told - seen).abs() < 4.0, "{what}: {part}: {told} {seen}");
         }
     }
+    is_as_kept(&job);
     let buffers = job.client().json(&["buffers"]);
     let books = &buffers["samples"];
     let sum: u64 = ["kept", "reduced", "dropped", "reset"]
@@ -158,6 +159,69 @@ fn samples_are_kept(family: Family) {
     assert_eq!(number(books, "/stored"), sum, "{buffers}");
     job.tell("stop");
     assert_eq!(job.end().code(), 0);
+}
+
+/// The profile of a time that is over is made of the samples that buffers keep of it.
+fn is_as_kept(job: &Running) {
+    let status = job.client().json(&["status"]);
+    let observed_ns = number(&status, "/status/observed_ns");
+    let begin_ns = number(&status, "/status/recording/now_ns") - observed_ns;
+    // Samples come up to a second late.
+    let end_ms = observed_ns / 1_000_000 - 1_500;
+    let from_ms = end_ms - 500;
+    let interval = format!("{from_ms}ms..{end_ms}ms");
+    let ns = begin_ns + from_ms * 1_000_000..begin_ns + end_ms * 1_000_000;
+    for rank in 0..RANKS {
+        let of_rank = rank.to_string();
+        let line = [
+            "profile",
+            "--interval",
+            &interval,
+            "--inside",
+            "--rank",
+            &of_rank,
+        ];
+        let profile = job.client().json(&line);
+        let all = kept_at(job, rank, &ns);
+        let samples = number(&profile, "/samples");
+        // Job time is known better and better.
+        assert!(
+            samples.abs_diff(all.len() as u64) <= 2,
+            "{samples}, {}",
+            all.len()
+        );
+        assert!(samples > 300, "{profile}");
+        let elapsed_ns = number(&profile, "/elapsed_ns");
+        assert!(elapsed_ns.abs_diff(500_000_000) < 100_000, "{profile}");
+        let of_sample = number(&profile, "/cpu_ns") / samples;
+        let period_ns = 1_000_000_000 / HERTZ.parse::<u64>().expect("a number");
+        assert!(of_sample.abs_diff(period_ns) < 1_000, "{of_sample}");
+        for function in ["heavy", "middle", "light"] {
+            let has = |path: &&Vec<String>| path.iter().any(|name| name == function);
+            let wanted = all.iter().filter(has).count() as u64;
+            let rows = profile["functions"].as_array().expect("functions");
+            let row = rows
+                .iter()
+                .find(|row| row["function"].as_str().map(plain_name) == Some(function));
+            let told = row.map_or(0, |row| number(row, "/ns")) / of_sample;
+            assert!(told.abs_diff(wanted) <= 2, "{function}: {told}, {wanted}");
+        }
+    }
+    let later = job
+        .client()
+        .run(&["profile", "--interval", "0.001s..0.002s"]);
+    let said = String::from_utf8_lossy(&later.stderr).into_owned();
+    assert!(
+        !later.status.success() && said.contains("not sampled in this time"),
+        "{said}"
+    );
+}
+
+/// The functions of a rank's samples of this job time.
+fn kept_at(job: &Running, rank: u32, ns: &std::ops::Range<u64>) -> Vec<Vec<String>> {
+    let samples = kept(job, rank, "60s").samples.into_iter();
+    let of_time = samples.filter(|(at, ..)| ns.contains(at));
+    of_time.map(|(_, _, path)| path).collect()
 }
 
 fn shown(path: &Path) -> &str {
@@ -179,6 +243,14 @@ fn samples_are_saved_and_exported() {
         job.client().json(&["save", shown(&dir)]);
         let live: Vec<Kept> = (0..RANKS).map(|rank| kept(&job, rank, "60s")).collect();
         is_exported(&format!("{family:?}"), &job, &dir, &live);
+        let line = ["profile", "--since", "60s", "--inside"];
+        let (before, after) = (job.client().json(&line), {
+            let line = [&["open", shown(&dir), "--"], &["profile", "--inside"][..]].concat();
+            job.client().json(&line)
+        });
+        for field in ["samples", "cpu_ns", "frequency_max", "nodes", "functions"] {
+            assert_eq!(before[field], after[field], "{family:?}: {field}");
+        }
         // From disk the same question has the same answer.
         for (rank, live) in (0..).zip(&live) {
             let saved = kept_in(&job, &["open", shown(&dir), "--"], rank, "24h");

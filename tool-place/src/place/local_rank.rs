@@ -51,6 +51,8 @@ pub struct LocalRank {
     pub spent_ns: u64,
     /// Time that samples took from it, in the kernel, in ns.
     pub sampled_ns: u64,
+    /// When the frequency of its samples was ordered last, in ticks.
+    pub sampling_ordered: u64,
     /// How often its buffers want its samples halved, as its supervisor was told last.
     pub halvings_told: u32,
     /// What comes of its samples is of a frequency that is not ordered any more.
@@ -86,6 +88,7 @@ impl LocalRank {
             metrics: MetricSeries::default(),
             spent_ns: 0,
             sampled_ns: 0,
+            sampling_ordered: 0,
             halvings_told: 0,
             samples_are_old: false,
             is_sampled_out: false,

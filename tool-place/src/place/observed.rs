@@ -17,6 +17,7 @@ use invivo_mpi_link::clock::{NodeClock, Reading};
 use invivo_otfx::Attributes;
 use invivo_proto::control::analyses::{Analysis, AnalysisSet};
 use invivo_proto::control::contexts::Context;
+use invivo_proto::control::profile::Past;
 use invivo_proto::control::results::{Coverage, Group, RankState};
 use invivo_proto::control::strategy::Strategy;
 use invivo_proto::control::tree::{Partial, Query, Up};
@@ -201,6 +202,14 @@ impl Observed {
         }
     }
 
+    /// How often a rank was sampled when: since then, in job time, a unit of ordinals stands for so
+    /// many ns.
+    pub fn paced(&mut self, rank: Rank, since_ns: u64, unit_ns: u64) {
+        if let Some(index) = self.local.index(rank) {
+            self.local.ranks[index].records.paced(since_ns, unit_ns);
+        }
+    }
+
     /// Members of communicators.
     pub fn learn_groups(&mut self, groups: impl IntoIterator<Item = (CommId, Group)>) {
         let analyses = &mut self.local.feed.analyses;
@@ -269,10 +278,21 @@ impl Observed {
                 | Query::Sites { .. }
                 | Query::Selection
                 | Query::Metrics
-                | Query::Profile { .. }
         ) {
             return None;
         }
+        let now_ns = self.local.time_point(self.now, &self.clock).job_ns();
+        let query = match query {
+            // Nobody has seen more than what was kept.
+            Query::Profile { chosen, past } => Query::Profile {
+                chosen,
+                past: Some(past.unwrap_or(Past {
+                    from_ns: self.since,
+                    to_ns: now_ns,
+                })),
+            },
+            query => query,
+        };
         let answer = self.queries.begin(
             self.now,
             WaveId(0),

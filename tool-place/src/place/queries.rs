@@ -5,6 +5,7 @@ use super::code_queries::{CodeQueries, Found};
 use super::commands::Commands;
 use super::grid;
 use super::hang_queries::HangQueries;
+use super::kept_profile;
 use super::local_ranks::LocalRanks;
 use super::metric_queries::MetricQueries;
 use super::profile_queries::ProfileQueries;
@@ -58,9 +59,16 @@ impl Queries {
                 let found = Found::Regions(found);
                 return self.code.begin(now, wave, found, local);
             }
-            Query::Profile { chosen } => {
+            Query::Profile { chosen, past: None } => {
                 self.profile.begin(now, wave, chosen, local);
                 return None;
+            }
+            Query::Profile {
+                chosen,
+                past: Some(past),
+            } => {
+                let moment = local.time_point(now, clock);
+                Partial::Profile(Box::new(kept_profile::answer(past, chosen, &moment, local)))
             }
             Query::Metrics => {
                 self.metrics.begin(now, wave, local);

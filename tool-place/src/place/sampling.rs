@@ -80,21 +80,32 @@ impl Pace {
     fn halvings(self, wanted: u32) -> u32 {
         self.halvings.max(wanted)
     }
+
+    /// What a unit of the samples' ordinals stands for, in ns; nothing while there are none.
+    fn unit_ns(self) -> Option<u64> {
+        let base = u64::from(self.base);
+        (self.is_on && base > 0).then(|| (1_000_000_000 + base / 2) / base)
+    }
 }
 
 impl Sampling {
     /// The job's frequency from the start; 0 for none.
-    pub fn begin(&mut self, frequency: u32, local: &mut LocalRanks) {
+    pub fn begin(&mut self, now: Now, frequency: u32, local: &mut LocalRanks) {
         if frequency == 0 {
             return;
         }
-        self.set(frequency, local);
+        self.set(now, frequency, local);
         for rank in local.numbers() {
-            self.attached(rank, local);
+            self.attached(now, rank, local);
         }
     }
 
-    fn set(&mut self, frequency: u32, local: &mut LocalRanks) {
+    fn set(&mut self, now: Now, frequency: u32, local: &mut LocalRanks) {
+        for one in &mut local.ranks {
+            one.sampling_ordered = now.ticks;
+            // Those that are through are told again that this is not for them.
+            one.is_sampled_out = false;
+        }
         let before = self.pace;
         self.pace = before.ordered(frequency);
         // The numbers of samples count other intervals from now on: what is kept of them begins
@@ -111,8 +122,11 @@ impl Sampling {
     }
 
     /// A supervisor has come: its rank is sampled as the others are.
-    pub fn attached(&self, rank: Rank, local: &mut LocalRanks) {
+    pub fn attached(&self, now: Now, rank: Rank, local: &mut LocalRanks) {
         if self.pace.is_on {
+            if let Some(index) = local.index(rank) {
+                local.ranks[index].sampling_ordered = now.ticks;
+            }
             local.tell(rank, &self.pace.order(NOBODY, wanted(rank, local)));
         }
     }
@@ -147,7 +161,7 @@ impl Sampling {
         frequency: u32,
         local: &mut LocalRanks,
     ) -> Vec<Up> {
-        self.set(frequency, local);
+        self.set(now, frequency, local);
         // Ranks whose buffers want less are told right behind this, with their next samples.
         for one in &mut local.ranks {
             one.halvings_told = 0;
@@ -169,6 +183,14 @@ impl Sampling {
         if let Some(index) = local.index(rank) {
             let one = &mut local.ranks[index];
             (one.samples_are_old, one.samples_until_ns) = (false, 0);
+            let unit_ns = self.pace.unit_ns().filter(|_| !one.is_sampled_out);
+            match (unit_ns, outcome) {
+                // Its first samples were taken before it said that there are some.
+                (Some(unit_ns), Ok(())) => one.records.paced(one.sampling_ordered, unit_ns),
+                // It is busy, and does later what it was told.
+                (_, Err(NoSamples::Silent)) => {}
+                _ => one.records.paced(now.ticks, 0),
+            }
         }
         // There is nothing left to sample of one that has ended, which is no failure.
         let outcome = match outcome {
@@ -192,7 +214,7 @@ impl Sampling {
         }
         for index in 0..local.ranks.len() {
             let one = &mut local.ranks[index];
-            if one.life == Life::Ending && !one.is_sampled_out {
+            if matches!(one.life, Life::Ending | Life::Finished) && !one.is_sampled_out {
                 one.is_sampled_out = true;
                 one.samples_until_ns = now.ns.saturating_add(LAST_SAMPLES_NS);
                 let over = Pace {
@@ -247,5 +269,6 @@ fn reason(why: NoSamples) -> String {
             "there is no memory or descriptor left for it (see ulimit -l and ulimit -n)".to_owned()
         }
         NoSamples::Broken => "its sampler has ended".to_owned(),
+        NoSamples::NotThen => "it was not sampled then".to_owned(),
     }
 }

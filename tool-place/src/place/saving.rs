@@ -204,9 +204,8 @@ impl View {
                     let pauses = pauses.kept(moment.ticks());
                     let pauses = pauses.map(|(begin, end)| (job_ns(begin), job_ns(end)));
                     frozen.about.pauses = pauses.collect();
-                    local.ranks[index]
-                        .records
-                        .name_contexts(&mut frozen.about.piece);
+                    let records = &local.ranks[index].records;
+                    records.describe_samples(&mut frozen.about, &moment);
                 }
                 let begin = frozen.about.clock.first().map(|(_, job_ns)| *job_ns);
                 oldest_ns = oldest_ns.min(begin.unwrap_or(u64::MAX));

@@ -16,7 +16,7 @@ impl Place {
         match event {
             Event::Attached { rank, pid, memory } => {
                 if self.local.attach(now, rank, pid, &memory) && !self.local.salvages {
-                    self.sampling.attached(rank, &mut self.local);
+                    self.sampling.attached(now, rank, &mut self.local);
                     self.measuring.attached(rank, &mut self.local);
                     self.commands.selecting.attached(rank, &self.local);
                     let answers = self.commands.attached(now, rank, &mut self.local);

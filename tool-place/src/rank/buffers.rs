@@ -64,7 +64,7 @@ impl RankRecords {
         for (thread, location) in self.locations.iter().enumerate() {
             let halvings = location.store.halvings().map(|buffer| Halvings {
                 buffer,
-                known: self.halvings_known(thread),
+                known: self.halvings_known(),
             });
             match location.store.buffer() {
                 Some(buffer) => {

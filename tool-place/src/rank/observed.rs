@@ -26,6 +26,8 @@ pub struct ObservedLocation {
     pub ledger: Ledger,
     /// Of what ended later nothing is missing; nothing if none was given up.
     pub gone_until_ns: Option<u64>,
+    /// When the last sample was taken that was given up, where the newest are kept.
+    pub samples_gone_until_ns: Option<u64>,
 }
 
 /// What a buffer kept.
@@ -60,6 +62,7 @@ impl RankRecords {
         let location = &mut self.locations[thread];
         location.before = Before {
             gone_until: of.gone_until_ns,
+            samples_gone_until: of.samples_gone_until_ns,
             reduced: of.ledger.reduced,
         };
         // What the buffer here gives up, if anything, comes on top.
@@ -131,7 +134,10 @@ impl RankRecords {
             Kept::Call(call, parts) => both.saved(call, parts, attributes, since),
             Kept::Rest(end, parts) => both.saved_rest(end, parts, since),
             Kept::Region(pass) => both.saved_region(pass, attributes),
-            Kept::Sample(sample) => both.saved_sample(sample),
+            Kept::Sample(sample) => {
+                self.samples.newest = self.samples.newest.max(sample.time);
+                both.saved_sample(sample);
+            }
         }
     }
 

@@ -8,10 +8,14 @@ use super::{Feed, RankRecords, id};
 use crate::contexts::OutOfOrder;
 use crate::location::Both;
 use crate::store::KeepsSamples;
+use crate::time_point::TimePoint;
 use invivo_otfx::Sample;
 use invivo_proto::control::contexts::{Context, Contexts, Taken};
-use invivo_proto::control::timeline::Piece;
+use invivo_proto::control::saved::SavedLocation;
 use std::sync::atomic::Ordering;
+
+/// More halvings than a number of samples has bits mean nothing.
+const HALVINGS_MAX: u32 = 63;
 
 impl RankRecords {
     /// Calling contexts were met.
@@ -55,6 +59,7 @@ impl RankRecords {
                 self.samples.elsewhere += 1;
                 continue;
             }
+            self.samples.newest = self.samples.newest.max(time);
             both.sample(&Sample {
                 time,
                 ordinal: one.ordinal,
@@ -75,13 +80,32 @@ impl RankRecords {
         locations.position(|status| tid != 0 && status.tid.load(Ordering::Relaxed) == tid)
     }
 
+    /// How often the frequency of the samples that came last was halved.
+    pub(super) fn halvings_known(&self) -> u32 {
+        self.samples.halvings.unwrap_or(0).min(HALVINGS_MAX)
+    }
+
+    /// How often its samples are to be halved: as the buffer wants it that holds the most.
+    pub fn halvings_wanted(&self) -> u32 {
+        let wanted = self.locations.iter().filter_map(|one| one.store.halvings());
+        wanted.max().unwrap_or(0)
+    }
+
     /// Adds a context with its callers to others; how many were not among them.
     pub(super) fn give_context(&self, number: u32, to: &mut Contexts) -> usize {
         self.samples.contexts.give(number, to)
     }
 
-    /// Gives all contexts with the first location of a save.
-    pub fn name_contexts(&self, piece: &mut Piece) {
-        piece.contexts = self.samples.contexts.all();
+    /// Says with the first location of a save what holds for all samples.
+    pub fn describe_samples(&self, of: &mut SavedLocation, moment: &TimePoint<'_>) {
+        of.piece.contexts = self.samples.contexts.all();
+        let paces = self.samples.paces.changes();
+        let in_job_time = |(since, unit_ns)| (moment.job_of_ticks(since), unit_ns);
+        of.paces = paces.map(in_job_time).collect();
+    }
+
+    /// It is sampled at this pace from now on; 0: no longer.
+    pub fn paced(&mut self, ticks: u64, unit_ns: u64) {
+        self.samples.paces.note(ticks, unit_ns);
     }
 }

@@ -54,6 +54,7 @@ impl RankRecords {
                 piece,
                 comms_left_out: 0,
                 pauses: Vec::new(),
+                paces: Vec::new(),
                 clock: clock_points(moment, oldest.max(since.min(moment.ticks()))),
             },
             bytes,

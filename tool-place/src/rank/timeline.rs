@@ -67,7 +67,7 @@ impl RankRecords {
             .get(thread)
             .and_then(|one| one.store.buffer());
         if let Some(buffer) = buffer {
-            let halvings = self.samples.halvings.unwrap_or(0);
+            let halvings = self.halvings_known();
             let give = |context, to: &mut Contexts| self.give_context(context, to);
             match fill(&mut piece, buffer, moment, wanted, halvings, give) {
                 Ok(next) if next.is_some() => {

@@ -7,6 +7,8 @@ use crate::root_link::request::{LinkError, Reply};
 use invivo_grpc::{convert, v1};
 use invivo_proto::control::analyses::Analysis;
 use invivo_proto::control::link::Answer;
+use invivo_proto::control::profile::Past;
+use invivo_proto::control::results::JobStatus;
 use invivo_proto::control::tree::Query;
 use std::sync::Arc;
 use tonic::{Response, Status};
@@ -347,6 +349,15 @@ impl Service {
         Ok(Response::new(convert::stacks::reply(stacks, coverage)))
     }
 
+    /// What the root's clock shows, beside all else.
+    async fn now(&self, token: TokenId) -> Result<JobStatus, Status> {
+        let now = self.query(token, Query::Status).await?;
+        match &now.answer {
+            Answer::Status(status, _) => Ok(JobStatus::clone(status)),
+            _ => Err(LinkError::Mismatched.into()),
+        }
+    }
+
     /// Samples.
     pub(super) async fn answer_profile(
         &self,
@@ -355,12 +366,31 @@ impl Service {
     ) -> Result<Response<v1::ProfileReply>, Status> {
         let chosen = convert::stacks::chosen(&asked.ranks)
             .ok_or_else(|| Status::invalid_argument("ranks: at most 8 ranges of ranks"))?;
-        let reply = self.query(token, Query::Profile { chosen }).await?;
+        let past = match (asked.from_ns, asked.to_ns, asked.last_ns) {
+            (0, 0, 0) => None,
+            asked_ns => {
+                let status = self.now(token).await?;
+                let interval = convert::grid::interval(asked_ns, &status);
+                let interval = interval.map_err(Status::invalid_argument)?;
+                Some(Past {
+                    from_ns: interval.start,
+                    to_ns: interval.end,
+                })
+            }
+        };
+        let query = Query::Profile { chosen, past };
+        let reply = self.query(token, query).await?;
         let Answer::Profile(profile, coverage) = &reply.answer else {
             return Err(LinkError::Mismatched.into());
         };
+        // Times are told since the beginning of the observed time.
+        let begin_ns = match profile.kept {
+            Some(_) => convert::grid::begin_ns(&self.now(token).await?),
+            None => 0,
+        };
         let coverage = convert::coverage(coverage, &reply.missing);
-        Ok(Response::new(convert::profile::reply(profile, coverage)))
+        let message = convert::profile::reply(profile, begin_ns, coverage);
+        Ok(Response::new(message))
     }
 
     /// What the buffers hold.

@@ -169,7 +169,9 @@ pub fn known(ask: &Ask) -> Reply {
         Ask::Query(Query::Timeline { from, .. }) => Answer::Timeline(last(*from), coverage()),
         Ask::Query(Query::Hang { .. }) => Answer::Hang(Box::default(), coverage()),
         Ask::Query(Query::Stacks { .. }) => Answer::Stacks(Box::default(), coverage()),
-        Ask::Query(Query::Profile { .. }) => Answer::Profile(Box::new(profile()), coverage()),
+        Ask::Query(Query::Profile { past, .. }) => {
+            Answer::Profile(Box::new(profile(*past)), coverage())
+        }
         Ask::Query(Query::Sites { .. }) => Answer::Sites(Box::new(sites::sites()), coverage()),
         Ask::Query(Query::Regions { .. }) => Answer::Regions(Box::new(regions()), coverage()),
         Ask::Query(Query::Selection) => Answer::Selection(Box::new(selection()), coverage()),

@@ -1,12 +1,13 @@
 //! Known samples.
 
 use invivo_proto::control::named_ranks::NamedRanks;
-use invivo_proto::control::profile::{NoSamples, Node, Profile, Sampled};
+use invivo_proto::control::profile::{KeptTime, NoSamples, Node, Past, Profile, Sampled};
 use invivo_proto::control::stacks::Frame;
 use invivo_proto::ids::Rank;
 
-/// Of three ranks of four: `main` calls `solve`, most on rank 2.
-pub fn profile() -> Profile {
+/// Of three ranks of four: `main` calls `solve`, most on rank 2. Of a time, one rank's samples are
+/// gone but for the last ns.
+pub fn profile(past: Option<Past>) -> Profile {
     let node = |depth, name: &str, ns, own_ns| Node {
         depth,
         frame: Frame::Function {
@@ -38,5 +39,11 @@ pub fn profile() -> Profile {
         },
         nodes: vec![node(0, "main", 100, 10), node(1, "solve", 90, 90)],
         left_out_ns: 5,
+        kept: past.map(|of| KeptTime {
+            of,
+            cut_ranks: 1,
+            gone_until_ns: of.to_ns - 1,
+            not_kept: 7,
+        }),
     }
 }

@@ -60,7 +60,7 @@ pub fn interval(
 }
 
 /// When the observed time begins, in job time.
-fn begin_ns(status: &JobStatus) -> u64 {
+pub fn begin_ns(status: &JobStatus) -> u64 {
     status.recording.now_ns.saturating_sub(status.observed_ns)
 }
 

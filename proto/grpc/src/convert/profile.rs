@@ -5,8 +5,10 @@ use crate::v1;
 use invivo_proto::control::named_ranks::NamedRanks;
 use invivo_proto::control::profile::{NoSamples, Node, Profile};
 
-pub fn reply(profile: &Profile, coverage: v1::Coverage) -> v1::ProfileReply {
+/// The answer; `begin_ns` is the job time at which the observed time began.
+pub fn reply(profile: &Profile, begin_ns: u64, coverage: v1::Coverage) -> v1::ProfileReply {
     let seen = &profile.seen;
+    let observed = |job_ns: u64| job_ns.saturating_sub(begin_ns);
     v1::ProfileReply {
         coverage: Some(coverage),
         nodes: profile.nodes.iter().map(node).collect(),
@@ -27,6 +29,13 @@ pub fn reply(profile: &Profile, coverage: v1::Coverage) -> v1::ProfileReply {
         ranks_without_kernel: seen.without_kernel,
         samples_unnamed: seen.unnamed,
         left_out_ns: profile.left_out_ns,
+        interval: profile.kept.as_ref().map(|kept| v1::ProfileInterval {
+            from_ns: observed(kept.of.from_ns),
+            to_ns: observed(kept.of.to_ns),
+            cut_ranks: kept.cut_ranks,
+            gone_until_ns: observed(kept.gone_until_ns),
+            samples_not_kept: kept.not_kept,
+        }),
     }
 }
 
@@ -61,6 +70,7 @@ fn without(why: NoSamples, of: &NamedRanks) -> v1::ProfileWithout {
         NoSamples::Unsupported => ("unsupported", 0),
         NoSamples::NoRoom => ("no room", 0),
         NoSamples::Broken => ("broken", 0),
+        NoSamples::NotThen => ("not then", 0),
     };
     v1::ProfileWithout {
         reason: reason.to_owned(),

@@ -46,6 +46,11 @@ fn saved_piece(saved: &SavedPiece) -> v1::SavedPiece {
             .iter()
             .map(|&(from_ns, to_ns)| v1::PauseInterval { from_ns, to_ns })
             .collect(),
+        paces: about
+            .map_or(&[][..], |about| &about.paces)
+            .iter()
+            .map(|&(since_ns, unit_ns)| v1::SamplingPace { since_ns, unit_ns })
+            .collect(),
     }
 }
 

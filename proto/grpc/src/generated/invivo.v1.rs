@@ -2201,6 +2201,20 @@ pub struct SavedPiece {
     /// save.
     #[prost(message, repeated, tag = "8")]
     pub pauses: ::prost::alloc::vec::Vec<PauseInterval>,
+    /// With the first piece of a rank: how often it was sampled when. The newest 64.
+    #[prost(message, repeated, tag = "9")]
+    pub paces: ::prost::alloc::vec::Vec<SamplingPace>,
+}
+/// Since when samples of a rank stand for how much time.
+#[derive(serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SamplingPace {
+    /// In job time, in ns.
+    #[prost(uint64, tag = "1")]
+    pub since_ns: u64,
+    /// What a unit of their ordinals stands for, in ns on a processor; 0 while there are none.
+    #[prost(uint64, tag = "2")]
+    pub unit_ns: u64,
 }
 /// A stretch of job time in which a rank was paused.
 #[derive(serde::Serialize)]
@@ -2688,13 +2702,24 @@ pub struct StacksReply {
     #[prost(message, repeated, tag = "9")]
     pub without_python: ::prost::alloc::vec::Vec<StacksWithoutPython>,
 }
-/// Requests the samples.
+/// Requests the samples: all since sampling was switched on, or those that buffers keep of an
+/// interval, which know no source lines.
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ProfileRequest {
     /// Of these ranks; none means all. At most 8 ranges.
     #[prost(message, repeated, tag = "1")]
     pub ranks: ::prost::alloc::vec::Vec<RankRange>,
+    /// Begin of the interval, in ns since the beginning of the observed time.
+    #[prost(uint64, tag = "2")]
+    pub from_ns: u64,
+    /// End of the interval, in ns since the beginning of the observed time; 0 is now.
+    #[prost(uint64, tag = "3")]
+    pub to_ns: u64,
+    /// Instead of both, the time up to now of this length, in ns, if not 0. Without any of the three
+    /// all samples since sampling was switched on; of a saved observation, all that it has.
+    #[prost(uint64, tag = "4")]
+    pub last_ns: u64,
 }
 /// Where the ranks spend their time on a processor. Each sample stands for one interval of its
 /// frequency; times are sums of these.
@@ -2747,6 +2772,31 @@ pub struct ProfileReply {
     /// Time of nodes that are left out, in ns: it is in the nodes above them only.
     #[prost(uint64, tag = "15")]
     pub left_out_ns: u64,
+    /// It is of the samples that buffers keep of an interval.
+    #[prost(message, optional, tag = "16")]
+    pub interval: ::core::option::Option<ProfileInterval>,
+}
+/// The interval whose samples were taken from buffers, and what is missing of it.
+#[derive(serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ProfileInterval {
+    /// Begin, in ns since the beginning of the observed time.
+    #[prost(uint64, tag = "1")]
+    pub from_ns: u64,
+    /// End, in ns since the beginning of the observed time.
+    #[prost(uint64, tag = "2")]
+    pub to_ns: u64,
+    /// Ranks of which some samples of the interval were given up.
+    #[prost(uint32, tag = "3")]
+    pub cut_ranks: u32,
+    /// When the last of these was taken, in ns since the beginning of the observed time: what came
+    /// later is complete; 0 if there are none.
+    #[prost(uint64, tag = "4")]
+    pub gone_until_ns: u64,
+    /// Samples since the start that no buffer of these ranks has got, whenever they were taken: mostly
+    /// those of threads that never call MPI.
+    #[prost(uint64, tag = "5")]
+    pub samples_not_kept: u64,
 }
 /// A function below the same callers.
 #[derive(serde::Serialize)]
@@ -2797,7 +2847,8 @@ pub struct ProfileLine {
 pub struct ProfileWithout {
     /// "off", "starting" (not in MPI_Init yet), "ended" (before sampling began), "silent" (its
     /// supervisor did not answer in time), "forbidden" (by the kernel), "unsupported" (by the kernel),
-    /// "no room" (memory, descriptors or processes), "broken" (the sampler has ended).
+    /// "no room" (memory, descriptors or processes), "broken" (the sampler has ended), "not then"
+    /// (it was not sampled in the interval, or its buffers keep no samples).
     #[prost(string, tag = "1")]
     pub reason: ::prost::alloc::string::String,
     /// Number of ranks.
@@ -3386,8 +3437,8 @@ pub mod invivo_client {
             req.extensions_mut().insert(GrpcMethod::new("invivo.v1.Invivo", "Stacks"));
             self.inner.unary(req, path, codec).await
         }
-        /// Where the ranks spend their time on a processor since sampling was switched on, merged into one
-        /// tree of call paths.
+        /// Where the ranks spend their time on a processor since sampling was switched on, or in an interval
+        /// by what buffers keep of it, merged into one tree of call paths.
         pub async fn profile(
             &mut self,
             request: impl tonic::IntoRequest<super::ProfileRequest>,
@@ -4022,8 +4073,8 @@ pub mod invivo_server {
             &self,
             request: tonic::Request<super::StacksRequest>,
         ) -> std::result::Result<tonic::Response<super::StacksReply>, tonic::Status>;
-        /// Where the ranks spend their time on a processor since sampling was switched on, merged into one
-        /// tree of call paths.
+        /// Where the ranks spend their time on a processor since sampling was switched on, or in an interval
+        /// by what buffers keep of it, merged into one tree of call paths.
         async fn profile(
             &self,
             request: tonic::Request<super::ProfileRequest>,

@@ -12,17 +12,7 @@ pub type Known = (u64, u64, u16, i32, u64, usize);
 #[derive(Deserialize)]
 struct Page {
     records: Vec<Record>,
-    #[serde(default)]
-    samples: Vec<Sample>,
     books: CallCounts,
-    #[serde(default)]
-    losses: Vec<Loss>,
-}
-
-#[derive(Deserialize)]
-pub struct Sample {
-    pub ordinal: u64,
-    pub values: Vec<u64>,
 }
 
 /// What became of the calls that a buffer was given.
@@ -33,22 +23,10 @@ pub struct CallCounts {
     pub reduced: u64,
 }
 
-/// The records that a level lost for one reason.
-#[derive(Deserialize)]
-pub struct Loss {
-    pub class: String,
-    pub reason: String,
-    pub records: u64,
-    pub first_ns: u64,
-    pub last_ns: u64,
-}
-
 /// The content of one location's buffer.
 pub struct Kept {
     pub calls: Vec<Known>,
-    pub samples: Vec<Sample>,
     pub counts: CallCounts,
-    pub losses: Vec<Loss>,
 }
 
 #[derive(Deserialize)]
@@ -82,7 +60,7 @@ pub fn kept(client: &Client, rank: u32) -> Kept {
         .zip(0..)
         .collect();
 
-    let (mut calls, mut samples) = (Vec::new(), Vec::new());
+    let mut calls = Vec::new();
     let mut last = None;
     for page in serde_json::Deserializer::from_slice(&output.stdout).into_iter::<Page>() {
         let page = page.expect("a page");
@@ -98,16 +76,10 @@ pub fn kept(client: &Client, rank: u32) -> Kept {
                 record.parts.len(),
             ));
         }
-        samples.extend(page.samples);
         // The counters of the last page are the newest.
-        last = Some((page.books, page.losses));
+        last = Some(page.books);
     }
 
-    let (counts, losses) = last.expect("a page at least");
-    Kept {
-        calls,
-        samples,
-        counts,
-        losses,
-    }
+    let counts = last.expect("a page at least");
+    Kept { calls, counts }
 }

@@ -4,13 +4,11 @@
 //! full_record     all records of the run, as the tap of the tree with test hooks wrote them
 //! kept            what a buffer keeps, as `invivo records` prints it
 //! strategy_model  strategies, written once more without the code of the buffer
-//! thinning        samples, and the cap of calls
 //! ```
 
 mod full_record;
 mod kept;
 mod strategy_model;
-mod thinning;
 
 use invivo_e2e::clients::{Client, number};
 use invivo_e2e::job::Job;
@@ -41,10 +39,6 @@ const TOO_SMALL: u64 = 50;
 /// By how much the memory of the tool place may vary: packets that have overtaken others and wait
 /// for them, at most as many as the ranks have. It is a hundredth of the records.
 const RESIDENT_TOLERANCE: u64 = RANKS as u64 * (PACKETS_DEFAULT * PACKET_BYTES) as u64;
-
-/// Calls for each sample where samples have the buffer to themselves: after so many halvings as
-/// there are, it is nearly full.
-const SAMPLE_EVERY: u64 = 14;
 
 fn flood(family: Family) -> Vec<OsString> {
     program(family, "call_flood", [ROUNDS, CALLS, REST_US])
@@ -91,23 +85,15 @@ struct FloodResults {
     tap: tempfile::TempDir,
 }
 
-/// Runs the program under a strategy and with more variables, and reads the buffers of some ranks.
-/// Checks that the application is as in the bare run, that the memory of the place is constant, and
-/// that 80 % of the bins are in use.
-fn run_flood(
-    family: Family,
-    strategy: &str,
-    variables: &[(&str, &str)],
-    ranks_read: &[u32],
-) -> FloodResults {
+/// Runs the program under a strategy, and reads the buffers of some ranks. Checks that the
+/// application is as in the bare run, that the memory of the place is constant, and that 80 % of
+/// the bins are in use.
+fn run_flood(family: Family, strategy: &str, ranks_read: &[u32]) -> FloodResults {
     let tap = tempfile::tempdir_in("/tmp").expect("a directory for the tap");
-    let mut job = Job::observed(family, RANKS, &flood(family))
+    let job = Job::observed(family, RANKS, &flood(family))
         .by(invivo_with_hooks())
         .options(["--buffer", "1MiB", "--strategy", strategy])
         .env("INVIVO_TAP", tap.path());
-    for (name, value) in variables {
-        job = job.env(name, value);
-    }
 
     let mut running = job.start();
     running.wait_for_answers();
@@ -173,7 +159,7 @@ fn bare(family: Family) -> Outcome {
 
 /// Runs the program, and compares the buffers of some ranks call by call with the strategy.
 fn keeps_what_is_defined(family: Family, strategy: &'static str, compared: &[u32]) {
-    let FloodResults { buffers, kept, tap } = run_flood(family, strategy, &[], compared);
+    let FloodResults { buffers, kept, tap } = run_flood(family, strategy, compared);
     assert!(
         number(&buffers, "/reductions") >= number(&buffers, "/bins"),
         "{buffers}"
@@ -226,25 +212,6 @@ fn combinations_go_in_their_order() {
 #[test]
 fn classes_and_depths_go_in_their_order() {
     keeps_what_is_defined(Family::Ompi, "depth:0,class:call", &[3]);
-}
-
-/// Calls go at the cap, all at once; then samples have the whole buffer, and are thinned evenly.
-/// Nothing but the buffer knows of either.
-#[test]
-fn at_the_cap_all_calls_go_and_samples_are_thinned() {
-    let every = SAMPLE_EVERY.to_string();
-    let variables = [("INVIVO_SAMPLES", every.as_str())];
-    let results = run_flood(Family::Ompi, "samples,cap=50%", &variables, &[0, 1, 2, 3]);
-    thinning::assert_thinned(&results, SAMPLE_EVERY);
-}
-
-/// Without a cap, samples make room for calls: the newest calls are kept, as if there were no
-/// samples.
-#[test]
-fn samples_make_room_for_calls() {
-    let variables = [("INVIVO_SAMPLES", "1000")];
-    let results = run_flood(Family::Ompi, "samples", &variables, &[1]);
-    thinning::assert_crowded_out(&results);
 }
 
 /// A strategy that a buffer of 128 KiB is too small for.

@@ -23,6 +23,7 @@ fn location(rank: u32, ledger: Ledger) -> ObservedLocation {
         open: None,
         ledger,
         gone_until_ns: None,
+        samples_gone_until_ns: None,
     }
 }
 

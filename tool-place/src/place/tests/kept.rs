@@ -2,13 +2,10 @@
 //! buffers that change hands.
 
 use super::*;
-use invivo_proto::control::buffers::{
-    Buffers, Cursor, Halvings, Label, LossReason, Records, Thinned,
-};
+use invivo_proto::control::buffers::{Buffers, Cursor, Label, Records};
 use invivo_proto::control::strategy::Strategy;
 use invivo_proto::ids::LocationId;
 use invivo_tbon::coverage::balance;
-use std::num::NonZeroU64;
 
 fn call(number: u64) -> Call {
     Call {
@@ -108,140 +105,6 @@ fn pages_give_each_record_once_though_records_end_together() {
         .collect();
     assert_eq!(times, [(2, job(0) + 2000, 10), (3, job(0) + 2000, 10)]);
     assert_eq!(page(&mut scene, 99, 0..u64::MAX, None), Records::default());
-}
-
-/// A place whose locations make samples up, one for so many calls.
-fn sampled(every: u64, strategy: &str) -> Scene {
-    let mut scene = Scene::before();
-    scene.place.make_samples(NonZeroU64::new(every).unwrap());
-    scene.begin(JobInfo {
-        recording: true,
-        strategy: Strategy::parse(strategy).unwrap(),
-        ..JobInfo::default()
-    });
-    scene
-}
-
-#[test]
-fn pages_give_samples_beside_calls() {
-    let mut scene = sampled(4, "time");
-    let (_supervisor, mut writer) = scene.attach(0);
-    assert!(writer.open());
-    (0..20).for_each(|number| writer.call(&call(number), &[]));
-    writer.leave();
-    scene.step(20);
-    let (mut tags, mut samples, mut after) = (Vec::new(), Vec::new(), None);
-    loop {
-        let records = page(&mut scene, 0, 0..u64::MAX, after);
-        assert!(records.rows.len() <= 3 && records.samples.len() <= 1);
-        tags.extend(records.rows.iter().map(|row| row.facts.tag));
-        samples.extend(records.samples);
-        after = records.next;
-        if after.is_none() {
-            break;
-        }
-    }
-    assert_eq!(tags, (0..20).collect::<Vec<_>>());
-    let told: Vec<_> = samples
-        .iter()
-        .map(|sample| {
-            (
-                sample.ordinal,
-                sample.at_ticks,
-                sample.at_ns,
-                &sample.values[..],
-            )
-        })
-        .collect();
-    let wanted = |ordinal: u64| {
-        let end = call(4 * ordinal - 1).end;
-        (ordinal, end, job(0) + end, [4 * ordinal, 0])
-    };
-    let wanted: Vec<_> = (1..=5).map(wanted).collect();
-    let wanted: Vec<_> = wanted
-        .iter()
-        .map(|(n, ticks, ns, values)| (*n, *ticks, *ns, &values[..]))
-        .collect();
-    assert_eq!(told, wanted);
-}
-
-/// Samples of one rank that came in vain.
-fn in_vain(told: &Buffers) -> u64 {
-    let lost = told.losses.iter();
-    let closed = lost.filter(|((_, _, reason), _)| *reason == LossReason::Closed);
-    closed.map(|(_, loss)| loss.records).sum()
-}
-
-/// A rank is told that the frequency of its samples is halved.
-#[test]
-fn a_rank_hears_of_halved_sample_frequency() {
-    const CALLS: u64 = 4000;
-    let mut scene = sampled(1, "samples");
-    let (_supervisor, mut writer) = scene.attach(0);
-    let mut number = 0;
-    let mut packet = |scene: &mut Scene| {
-        assert!(writer.open());
-        (0..CALLS).for_each(|at| writer.call(&call(number + at), &[]));
-        number += CALLS;
-        writer.leave();
-        scene.step(20);
-        buffers(scene)
-    };
-    let halvings = |told: &Buffers| told.named[0].halvings.unwrap();
-    let mut told = packet(&mut scene);
-    assert_eq!(halvings(&told), Halvings::default());
-    while halvings(&told).buffer < 2 {
-        told = packet(&mut scene);
-    }
-    let Halvings { buffer, known } = halvings(&told);
-    let word = |scene: &Scene| {
-        let page = scene.place.local.ranks[0].records.memory().unwrap().page();
-        page.status[0].halvings.load(Ordering::Relaxed)
-    };
-    assert_eq!((word(&scene), known), (buffer, 0), "told, and not heard");
-    let thinned = Thinned {
-        locations: 1,
-        untold: 1,
-        least: buffer,
-        most: buffer,
-    };
-    assert_eq!(told.thinned, Some(thinned));
-    // As long as it has not heard, three of four samples come in vain.
-    let before = in_vain(&told);
-    told = packet(&mut scene);
-    assert_eq!(halvings(&told).buffer, buffer);
-    assert_eq!(in_vain(&told) - before, CALLS * 3 / 4);
-    // It hears, and none do.
-    let page = scene.place.local.ranks[0].records.memory().unwrap().page();
-    page.status[0]
-        .halvings_known
-        .store(buffer, Ordering::Release);
-    let before = in_vain(&told);
-    told = packet(&mut scene);
-    assert_eq!(
-        halvings(&told),
-        Halvings {
-            buffer,
-            known: buffer
-        }
-    );
-    assert_eq!(
-        told.thinned,
-        Some(Thinned {
-            untold: 0,
-            ..thinned
-        })
-    );
-    assert_eq!(in_vain(&told), before);
-    // What thins no samples takes them at their first frequency.
-    scene.command(
-        5,
-        Verb::Strategy {
-            strategy: "time".parse().unwrap(),
-        },
-    );
-    scene.step(200);
-    assert_eq!((word(&scene), buffers(&mut scene).thinned), (0, None));
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Samples: ordered of supervisors, acknowledged when all have answered, and added up.
 
 use super::*;
-use invivo_proto::control::buffers::SampleRow;
-use invivo_proto::control::contexts::{Context, Contexts, Taken};
 use invivo_proto::control::profile::{NoSamples, Node, Profile, Sampled};
 use invivo_proto::control::stacks::{Chosen, Frame};
+
+mod one_by_one;
 
 fn sampling(said: Vec<Up>) -> Option<(u64, Acks)> {
     said.into_iter().find_map(|up| match up {
@@ -126,11 +126,32 @@ fn a_rank_that_ends_is_not_waited_for() {
     assert!(profile.without.contains_key(&NoSamples::Ended));
 }
 
+/// Behind `MPI_Finalize` nobody is sampled, whatever is ordered for the others.
+#[test]
+fn a_rank_that_is_through_is_not_sampled_again() {
+    let mut scene = Scene::new();
+    let (supervisor, rank) = scene.attach(0);
+    scene.command(1, Verb::Sampling { frequency: 251 });
+    let number = ordered(&supervisor, 251);
+    answer(&supervisor, number, Ok(()));
+    rank.page().phase.store(phase::DRAINED, Ordering::Release);
+    scene.step(200);
+    scene.step(1);
+    ordered(&supervisor, 0);
+    scene.command(2, Verb::Sampling { frequency: 997 });
+    ordered(&supervisor, 997);
+    scene.step(1);
+    ordered(&supervisor, 0);
+    scene.step(200);
+    assert_eq!(supervisor.hear(), None);
+}
+
 fn ask(scene: &mut Scene) {
     scene.down(Down::Query {
         wave: WaveId(3),
         query: Query::Profile {
             chosen: Chosen::ALL,
+            past: None,
         },
     });
 }
@@ -214,7 +235,10 @@ fn questions_that_come_together_are_asked_together() {
     for wave in [4, 5] {
         scene.down(Down::Query {
             wave: WaveId(wave),
-            query: Query::Profile { chosen: only },
+            query: Query::Profile {
+                chosen: only,
+                past: None,
+            },
         });
     }
     assert_eq!(first.hear(), None);
@@ -263,138 +287,6 @@ fn a_rank_of_which_half_has_come_counts_as_silent() {
     );
     let why: Vec<NoSamples> = profile.without.keys().copied().collect();
     assert_eq!(why, [NoSamples::Off, NoSamples::Silent]);
-}
-
-fn context(parent: u32, name: &str) -> Context {
-    let (module, name) = ("app".into(), name.into());
-    Context {
-        parent,
-        frame: Frame::Function { module, name },
-    }
-}
-
-/// The thread that a rank's first location has.
-const TID: u32 = 4711;
-
-/// A rank with a thread that has a location, sampled at 1 kHz, whose samples have a function each.
-fn sampled(scene: &mut Scene) -> (OneSupervisor, Writer) {
-    let (supervisor, mut writer) = scene.attach(0);
-    assert!(writer.open());
-    writer.status().tid.store(TID, Ordering::Relaxed);
-    let number = ordered(&supervisor, 1000);
-    answer(&supervisor, number, Ok(()));
-    supervisor.say(&FromSupervisor::Contexts {
-        first: 1,
-        contexts: vec![context(0, "main"), context(1, "solve"), context(1, "write")],
-    });
-    (supervisor, writer)
-}
-
-fn take(supervisor: &OneSupervisor, tid: u32, halvings: u32, taken: &[(u64, u64, u32)]) {
-    let taken = taken.iter().map(|(at_ns, ordinal, context)| Taken {
-        at_ns: START_NS + at_ns,
-        ordinal: *ordinal,
-        context: *context,
-    });
-    supervisor.say(&FromSupervisor::Samples {
-        tid,
-        halvings,
-        left_out: 2,
-        taken: taken.collect(),
-    });
-}
-
-/// All samples that the buffer of the first rank holds, with their contexts.
-fn kept(scene: &mut Scene) -> (Vec<SampleRow>, Contexts) {
-    let (mut samples, mut contexts) = (Vec::new(), Contexts::new());
-    let mut after = None;
-    loop {
-        let records = super::kept::page(scene, 0, 0..u64::MAX, after);
-        samples.extend(records.samples);
-        contexts.extend(records.contexts);
-        after = records.next;
-        if after.is_none() {
-            return (samples, contexts);
-        }
-    }
-}
-
-#[test]
-fn samples_stand_in_the_buffer_of_their_thread() {
-    let mut scene = Scene::of(JobInfo {
-        recording: true,
-        sampling: 1000,
-        ..JobInfo::default()
-    });
-    let (supervisor, _writer) = sampled(&mut scene);
-    scene.step(10);
-    let all = [(1_000, 1, 2), (1_000_000, 2, 2), (2_000_000, 3, 9)];
-    take(&supervisor, TID, 0, &all);
-    // A thread that has never called MPI.
-    take(&supervisor, TID + 1, 0, &[(1_500_000, 1, 1)]);
-    scene.step(1);
-    let (samples, contexts) = kept(&mut scene);
-    let told: Vec<(u64, u32)> = samples.iter().map(|of| (of.ordinal, of.context)).collect();
-    // Nobody has said what the last number means.
-    assert_eq!(told, [(1, 2), (2, 2), (3, 0)]);
-    assert!(samples.is_sorted_by_key(|sample| sample.at_ns));
-    let (main, solve) = (context(0, "main"), context(1, "solve"));
-    assert_eq!(contexts, [(1, main), (2, solve)].into());
-
-    let buffers = super::kept::buffers(&mut scene);
-    let counters = buffers.samples;
-    assert_eq!(
-        (counters.kept, counters.dropped, counters.stored),
-        (3, 3, 6)
-    );
-}
-
-#[test]
-fn a_rank_whose_buffer_is_full_is_sampled_less_often() {
-    let mut scene = Scene::of(JobInfo {
-        recording: true,
-        sampling: 1000,
-        buffer_bytes: 256 << 10,
-        strategy: "samples".parse().expect("a strategy"),
-        ..JobInfo::default()
-    });
-    let (supervisor, _writer) = sampled(&mut scene);
-    let (mut ordinal, mut halvings) = (0, 0);
-    let mut orders = Vec::new();
-    for _ in 0..300 {
-        let step = 1 << halvings;
-        let some: Vec<(u64, u64, u32)> = (1..=500)
-            .map(|at| ordinal + at * step)
-            .map(|ordinal| (ordinal * 1_000, ordinal, 1 + (ordinal % 3) as u32))
-            .collect();
-        ordinal += 500 * step;
-        scene.step(step);
-        take(&supervisor, TID, halvings, &some);
-        scene.step(1);
-        while let Some(told) = supervisor.hear() {
-            let ToSupervisor::Sample {
-                frequency: 1000,
-                halvings: wanted,
-                ..
-            } = told
-            else {
-                panic!("{told:?}");
-            };
-            assert_eq!(wanted, halvings + 1);
-            halvings = wanted;
-            ordinal = (ordinal >> halvings) << halvings;
-            orders.push(wanted);
-        }
-    }
-    assert!(orders.len() >= 2, "{orders:?}");
-    // What is left is evenly spaced over all of the time.
-    let (samples, _) = kept(&mut scene);
-    let all: Vec<u64> = samples.iter().map(|sample| sample.ordinal).collect();
-    let step = 1 << halvings;
-    assert_eq!(all.first(), Some(&step));
-    let uneven = all.windows(2).find(|two| two[1] - two[0] != step);
-    assert_eq!(uneven, None);
-    assert_eq!(all.last(), Some(&ordinal));
 }
 
 /// A quarter of the frequency is the same grid: nothing that is kept begins anew.

@@ -1,0 +1,203 @@
+//! Where a rank spent a time in the past, by the samples that its buffers keep of it.
+
+use super::RankRecords;
+use crate::samples::Paces;
+use crate::time_point::TimePoint;
+use invivo_analysis::profile::{Path, Tree};
+use invivo_otfx::{BinError, Buffer, EventClass, Head};
+use invivo_proto::control::contexts::Contexts;
+use invivo_proto::control::profile::{NODES_MAX, NoSamples, Node, Past, Sampled};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// How late samples come at the most, in job time: of what was since then nobody knows whether a
+/// rank was on a processor.
+const LATE_NS: u64 = 1_500_000_000;
+
+/// What a rank's buffers tell of a time.
+#[derive(Debug)]
+pub struct KeptProfile {
+    pub seen: Sampled,
+    /// Each before those below it, [`NODES_MAX`] at most.
+    pub nodes: Vec<Node>,
+    /// When the last sample of the time was taken that is gone, in ticks.
+    pub gone_until: Option<u64>,
+    /// Samples of any time that no buffer has got.
+    pub not_kept: u64,
+}
+
+impl RankRecords {
+    /// Where it spent this time, as far as that was recorded: in these stretches of ticks.
+    ///
+    /// # Errors
+    /// When there are no samples of it.
+    pub fn kept_profile(
+        &self,
+        past: Past,
+        moment: &TimePoint<'_>,
+        recorded: &[(u64, u64)],
+    ) -> Result<KeptProfile, NoSamples> {
+        let until = moment.ticks_of(past.to_ns).min(self.sampled_until(moment));
+        let ticks = moment.ticks_of(past.from_ns)..until;
+        let paces = &self.samples.paces;
+        let within = |(begin, end): &(u64, u64)| {
+            paces.sampled(&(ticks.start.max(*begin)..ticks.end.min(*end)))
+        };
+        let sampled: u64 = recorded.iter().map(within).sum();
+        let buffers = self.locations.iter().filter_map(|one| {
+            let buffer = one.store.buffer()?;
+            (buffer.ledger_of(EventClass::Sample).stored > 0).then_some((one, buffer))
+        });
+        let mut buffers = buffers.peekable();
+        if sampled == 0 || buffers.peek().is_none() {
+            return Err(NoSamples::NotThen);
+        }
+
+        let mut told = KeptProfile {
+            seen: Sampled {
+                elapsed_ns: moment.node().duration_ns(sampled),
+                ..Sampled::default()
+            },
+            nodes: Vec::new(),
+            gone_until: None,
+            not_kept: self.samples.dropped(),
+        };
+        let mut by_context = BTreeMap::new();
+        for (location, buffer) in buffers {
+            // What a buffer does not hold as it was written counts as far as it was read.
+            let _ = add(buffer, paces, &ticks, &mut told.seen, &mut by_context);
+            let gone_until = buffer.samples_gone_until();
+            let gone_until = gone_until.max(location.before.samples_gone_until);
+            let is_of_time = |until: &u64| *until >= ticks.start;
+            told.gone_until = told.gone_until.max(gone_until.filter(is_of_time));
+        }
+        let mut tree = Tree::new();
+        for (context, ns) in by_context {
+            tree.add(&self.path(context), ns);
+        }
+        (told.nodes, _) = tree.into_nodes(self.rank, NODES_MAX);
+        Ok(told)
+    }
+
+    /// Up to when its samples have come, in ticks.
+    fn sampled_until(&self, moment: &TimePoint<'_>) -> u64 {
+        let late = moment.ticks_of(moment.job_ns().saturating_sub(LATE_NS));
+        let behind_newest = self.samples.newest.saturating_add(1);
+        behind_newest.clamp(late, moment.ticks().max(late))
+    }
+
+    /// The functions of a context, the outermost first, without lines.
+    fn path(&self, context: u32) -> Path {
+        let mut with_callers = Contexts::new();
+        self.give_context(context, &mut with_callers);
+        // A caller has a lower number.
+        let frames = with_callers.into_values().map(|one| (one.frame, None));
+        frames.collect()
+    }
+}
+
+/// A sample of a buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct One {
+    time: u64,
+    ordinal: u64,
+    context: u32,
+}
+
+/// Adds up a buffer's samples of a time by context, in ns.
+fn add(
+    buffer: &Buffer,
+    paces: &Paces,
+    ticks: &Range<u64>,
+    seen: &mut Sampled,
+    by_context: &mut BTreeMap<u32, u64>,
+) -> Result<(), BinError> {
+    let mut count = |before: Option<One>, one: One, after: Option<One>| {
+        let unit_ns = paces.at(one.time);
+        // Where it is 0, the frequency of the sample was forgotten.
+        if !ticks.contains(&one.time) || unit_ns == 0 {
+            return;
+        }
+        let ordinal = |of: One| of.ordinal;
+        let units = units(before.map(ordinal), one.ordinal, after.map(ordinal));
+        let ns = unit_ns.saturating_mul(units);
+        let frequency = (1_000_000_000 + ns / 2) / ns;
+        let frequency = u32::try_from(frequency).unwrap_or(u32::MAX);
+        seen.samples += 1;
+        seen.cpu_ns = seen.cpu_ns.saturating_add(ns);
+        seen.frequency = match seen.frequency {
+            (0, _) => (frequency, frequency),
+            (low, high) => (low.min(frequency), high.max(frequency)),
+        };
+        let sum: &mut u64 = by_context.entry(one.context).or_default();
+        *sum = sum.saturating_add(ns);
+    };
+    let (mut before, mut last): (Option<One>, Option<One>) = (None, None);
+    let mut reader = buffer.read_samples_since(ticks.start);
+    while let Some(contents) = reader.next()? {
+        let Head::Sample {
+            time,
+            ordinal,
+            context,
+        } = contents.head
+        else {
+            continue;
+        };
+        let one = One {
+            time,
+            ordinal,
+            context,
+        };
+        if let Some(last) = last {
+            count(before, last, Some(one));
+        }
+        (before, last) = (last, Some(one));
+        // What follows is of later.
+        if time >= ticks.end {
+            return Ok(());
+        }
+    }
+    if let Some(last) = last {
+        count(before, last, None);
+    }
+    Ok(())
+}
+
+/// How many units of ordinals a sample stands for, by those of its neighbours: as many as to the
+/// nearer one, so that a gap is nobody's; and no more than the lowest bit of its own, because where
+/// every 2^n-th sample is taken or kept the ordinals are multiples of 2^n.
+fn units(before: Option<u64>, ordinal: u64, after: Option<u64>) -> u64 {
+    let multiple = 1 << ordinal.trailing_zeros().min(u64::BITS - 1);
+    // Another sampler, or another thread, numbers anew.
+    let since = before.and_then(|before| ordinal.checked_sub(before));
+    let until = after.and_then(|after| after.checked_sub(ordinal));
+    let distances = since.into_iter().chain(until).filter(|units| *units > 0);
+    distances.min().unwrap_or(1).min(multiple)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_stands_for_what_lies_before_it() {
+        let of = |ordinals: &[u64]| -> Vec<u64> {
+            let at = |index: usize| ordinals.get(index).copied();
+            let each = ordinals.iter().enumerate();
+            let before = |index: usize| index.checked_sub(1).and_then(at);
+            each.map(|(index, ordinal)| units(before(index), *ordinal, at(index + 1)))
+                .collect()
+        };
+        assert_eq!(of(&[1, 2, 3, 4]), [1, 1, 1, 1]);
+        // Every fourth is kept.
+        assert_eq!(of(&[4, 8, 12, 16]), [4, 4, 4, 4]);
+        // Halved on the way, and the other way round.
+        assert_eq!(of(&[5, 6, 7, 8, 10, 12, 14]), [1, 1, 1, 1, 2, 2, 2]);
+        assert_eq!(of(&[8, 10, 12, 13, 14]), [2, 2, 1, 1, 1]);
+        // A gap is nobody's.
+        assert_eq!(of(&[1, 2, 15, 16, 17]), [1, 1, 1, 1, 1]);
+        // Another sampler numbers anew.
+        assert_eq!(of(&[99, 100, 1, 2]), [1, 1, 1, 1]);
+        assert_eq!(of(&[64]), [1]);
+    }
+}
