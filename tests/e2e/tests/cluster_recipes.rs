@@ -142,6 +142,7 @@ impl Desk {
 
 /// The three scripts of Slurm, each for the MPI that its protocol is for.
 #[test]
+#[ignore = "half a minute; jobs of Slurm are tested by others"]
 fn the_recipes_of_slurm_run_as_printed() {
     if !slurm::possible() {
         return;

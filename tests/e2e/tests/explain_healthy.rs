@@ -124,6 +124,7 @@ fn healthy_c_programs_on_mpich() {
 }
 
 #[test]
+#[ignore = "long: as those in C"]
 fn healthy_fortran_and_python_programs_on_open_mpi() {
     in_fortran_and_python(Family::Ompi);
 }

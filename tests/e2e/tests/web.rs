@@ -234,6 +234,7 @@ fn every_screen_shows_what_json_says() {
 }
 
 #[test]
+#[ignore = "long: on MPICH as on Open MPI"]
 fn every_screen_shows_it_on_mpich() {
     shows_what_json_says(Family::Mpich);
 }

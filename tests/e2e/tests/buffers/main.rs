@@ -196,11 +196,13 @@ fn by_duration_the_longest_stay() {
 }
 
 #[test]
+#[ignore = "long: much like the others"]
 fn by_iterations_every_nth_iteration_stays() {
     keeps_what_is_defined(Family::Ompi, "iterations:8@MPI_Barrier", &[1]);
 }
 
 #[test]
+#[ignore = "long: much like the others"]
 fn combinations_go_in_their_order() {
     keeps_what_is_defined(
         Family::Ompi,

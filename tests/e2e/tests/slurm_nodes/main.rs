@@ -84,6 +84,7 @@ fn a_pause_and_a_death_are_seen_on_every_node() {
 
 /// One job of a C and a Fortran program, by hand and by `invivo run`.
 #[test]
+#[ignore = "half a minute; as one program"]
 fn two_programs_are_one_job_on_all_nodes() {
     let Some(slurm) = slurm() else { return };
     let each = RANKS / NODES;
