@@ -269,7 +269,7 @@ class Looks(Calls):
 
 def _interval(
     since: float | None, until: float | None, last: float | None
-) -> dict[str, int]:
+) -> dict[str, Any]:
     """A part of the run, as requests say it; all of it without anything."""
     if last is not None and (since is not None or until is not None):
         raise Error("two intervals", "", "give either last, or since and until")

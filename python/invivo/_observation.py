@@ -13,8 +13,9 @@ from ._connect_file import Connect
 from .errors import Error
 from .job import Job
 
-# Between two looks whether it is open.
+# Between two looks whether it is open; and how long one that was found may not listen yet, in s.
 LOOK_INTERVAL = 0.02
+LISTENS_WITHIN = 10.0
 
 
 def open_observation(
@@ -48,10 +49,18 @@ def open_observation(
 
 def _job(process: subprocess.Popen[bytes], said: IO[bytes], what: object) -> Job:
     """The job that the process stands for, once it is open."""
+    until = None
     while True:
         for connect in _find.running():
-            if connect.pid == process.pid:
+            if connect.pid != process.pid:
+                continue
+            # It can be found a moment before it listens.
+            until = until or time.monotonic() + LISTENS_WITHIN
+            try:
                 return _opened(connect, process)
+            except Error:
+                if time.monotonic() > until:
+                    raise
         if process.poll() is not None:
             said.seek(0)
             lines = said.read().decode(errors="replace").strip().splitlines()

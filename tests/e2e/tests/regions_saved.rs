@@ -234,7 +234,7 @@ fn names_are_there_when_a_job_has_ended() {
 /// Of a buffer that is full, what is deep in regions goes first.
 #[test]
 fn a_strategy_keeps_what_is_not_deep() {
-    const FAR: u32 = 3_000;
+    const FAR: u32 = 6_000;
     let (_, command) = regions(Family::Ompi, FAR).swap_remove(0);
     let job = Job::observed(Family::Ompi, RANKS, &command);
     let strategy = ["--strategy", "depth:1", "--buffer", "256KiB"];

@@ -63,7 +63,15 @@ impl Supervisor<'_> {
                 self.sampling.asked = Some(profile);
                 self.sampling.is_cut = false;
             }
-            Some(false) => self.say_without(profile, NoSamples::Silent),
+            Some(false) => {
+                // It has not looked at earlier questions, or it is gone.
+                self.pass_samples();
+                let why = match self.sampling.sampler {
+                    Some(_) => NoSamples::Silent,
+                    None => self.sampling.without,
+                };
+                self.say_without(profile, why);
+            }
             None => self.say_without(profile, self.sampling.without),
         }
     }
