@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sample_stands_for_what_lies_before_it() {
+    fn a_sample_stands_for_the_way_to_its_nearer_neighbour() {
         let of = |ordinals: &[u64]| -> Vec<u64> {
             let at = |index: usize| ordinals.get(index).copied();
             let each = ordinals.iter().enumerate();
