@@ -99,20 +99,6 @@ pub fn cargo() -> Command {
     cargo
 }
 
-/// [`cargo`], [`bounded`] from outside.
-pub fn bounded_cargo(seconds: &str) -> Command {
-    let cargo = cargo();
-    let mut command = bounded(seconds, cargo.get_program());
-    command.current_dir(root());
-    for (name, value) in cargo.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    command
-}
-
 /// A program, bounded from outside: a hanging job must not hang the suite. `timeout` ends the whole
 /// process group.
 pub fn bounded(seconds: &str, program: impl AsRef<OsStr>) -> Command {
@@ -166,24 +152,6 @@ pub fn check(command: &mut Command) -> Result<()> {
         bail!("{status}: {}", show(command));
     }
     Ok(())
-}
-
-/// Runs series of commands beside each other; one that fails ends its series. No build is always as
-/// wide as the machine: a library waits for its bindings, a program for its libraries.
-pub fn beside(series: Vec<Vec<Command>>) -> Result<()> {
-    std::thread::scope(|scope| {
-        let mut running = Vec::new();
-        for mut commands in series {
-            running.push(scope.spawn(move || commands.iter_mut().try_for_each(check)));
-        }
-
-        let mut ended = Ok(());
-        // All are waited for, and the first error is the one that is reported.
-        for one in running {
-            ended = ended.and(one.join().expect("it does not panic"));
-        }
-        ended
-    })
 }
 
 /// Runs to the end and returns its standard output.
@@ -246,26 +214,5 @@ mod tests {
             .env("A", "b c")
             .env_remove("GONE");
         assert_eq!(show(&command), r"A='b c' mpiexec -n 4 'it'\''s' ''");
-    }
-
-    #[test]
-    fn a_failing_series_ends_alone() {
-        let dir = root().join("target/tmp");
-        std::fs::create_dir_all(&dir).unwrap();
-        let file = |name: &str| dir.join(format!("beside-{}-{name}", std::process::id()));
-        let touch = |name: &str| {
-            let mut touch = Command::new("touch");
-            touch.arg(file(name));
-            touch
-        };
-        let series = vec![
-            vec![Command::new("false"), touch("behind-it")],
-            vec![touch("first"), touch("second")],
-        ];
-        let error = beside(series).unwrap_err();
-        assert!(error.to_string().contains("false"), "{error}");
-        let there = ["behind-it", "first", "second"].map(|name| file(name).exists());
-        assert_eq!(there, [false, true, true]);
-        let _ = ["first", "second"].map(|name| std::fs::remove_file(file(name)));
     }
 }

@@ -3,19 +3,23 @@
 mod deny;
 mod end_to_end;
 pub mod ended;
+pub mod in_development;
 mod manual;
 mod page;
 pub mod parts;
+mod programs;
 mod pure;
 mod wrappers;
 
 use crate::build::{self, Linked, hooks};
-use crate::run::{self, FAMILIES, Family, allow_root, beside, bounded_cargo, cargo, check, root};
+use crate::run::{self, FAMILIES, cargo, check, root};
 use crate::setup::Purpose;
 use crate::{client, functions, fuzz, generate, release, structure};
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use ended::Ended;
+use in_development::{ALONE, END_TO_END, ON_MPI, packages};
 use parts::Parts;
+use programs::{How, Program};
 use std::process::Command;
 
 /// One check.
@@ -30,59 +34,6 @@ pub struct Check {
     pub run: fn(all: bool) -> Result<Ended>,
 }
 
-/// Crates that need nothing of the machine; then the gRPC stack's. All in the development profile:
-/// its run-time checks are on, and a second build of the stack's 150 crates without optimisation
-/// takes less than optimising a dozen test programs that instantiate them.
-///
-/// Cargo compiles a crate once for each set of features that the packages which are built together
-/// ask for: so the whole stack is in one list, and lints take the lists that tests take.
-const PLAIN: [&str; 7] = [
-    "invivo-proto",
-    "invivo-otfx",
-    "invivo-tbon",
-    "invivo-analysis",
-    "invivo-sim",
-    "invivo-app-shim",
-    "xtask",
-];
-/// What else these are tested with; of the shim its tables alone, which are the same for all
-/// families.
-const PLAIN_FEATURES: [&str; 2] = [
-    "--features",
-    "invivo-proto/control,invivo-proto/std,invivo-app-shim/family-ompi",
-];
-/// Crates whose tests start real launchers, servers and terminals, which lose signals and patience
-/// when crowded; and what they share.
-const ALONE: [&str; 11] = [
-    "invivo-grpc",
-    "invivo-grpc-codegen",
-    "invivo-archive",
-    "invivo-observation",
-    "invivo-jobdir",
-    "invivo-config",
-    "invivo-report",
-    "invivo-inspect",
-    "invivo-ui-gateway",
-    "invivo-launcher",
-    "invivo-cli",
-];
-/// Crates that link MPI.
-const ON_MPI: [&str; 4] = [
-    "invivo-mpi-link",
-    "invivo-tool-place",
-    "invivo-analysis-node",
-    "invivo-tool-process",
-];
-/// The crates that are tested and linted with this MPI. Only the link calls MPI, so that the others
-/// are checked with one of them.
-fn on(compiler: &str, all: bool) -> &'static [&'static str] {
-    let first = FAMILIES.iter().find_map(|family| family.compiler);
-    if all || first == Some(compiler) {
-        &ON_MPI
-    } else {
-        &ON_MPI[..1]
-    }
-}
 /// All checks in their order.
 pub const CHECKS: &[Check] = &[
     Check {
@@ -137,13 +88,13 @@ pub const CHECKS: &[Check] = &[
         name: "lints",
         about: "clippy, no warnings",
         needs: None,
-        run: lints,
+        run: |_| lints(),
     },
     Check {
         name: "scale",
         about: "a tree of 1,048,576 simulated ranks against the closed form",
         needs: None,
-        run: |_| scale(),
+        run: scale,
     },
     Check {
         name: "mpi",
@@ -207,84 +158,57 @@ fn passed(result: Result<()>) -> Result<Ended> {
     result.map(|()| Ended::Passed)
 }
 
-fn packages<'a>(names: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
-    names.iter().flat_map(|name| ["-p", *name])
-}
-
 fn plain(all: bool) -> Result<Ended> {
-    let mut test = bounded_cargo(if all { "7200" } else { "1500" });
-    if all {
-        test.env("PROPTEST_CASES", "20000");
-    }
-    // Not examples in comments, of which there are none: looking for them takes a compiler's run
-    // over each crate.
-    test.args(["test", "--tests", "--no-fail-fast"])
-        .args(packages(&PLAIN));
-    check(test.args(PLAIN_FEATURES))?;
-    // Two at a time wait, mostly.
-    let alone = |which: &[&str]| {
-        let mut test = bounded_cargo("1500");
-        test.env("RUST_TEST_THREADS", "1");
-        test.args(["test", "--no-fail-fast"]).args(packages(&ALONE));
-        test.args(which);
-        test
-    };
-    let halves = [
-        &["--lib", "--bins", "--test", "[a-o]*"][..],
-        &["--test", "[!a-o]*"],
-    ];
-    // Built before they run side by side, so that no build counts as the time of a test. As they
-    // run: cargo builds some crates apart for each choice of targets, and takes away the programs
-    // that tests start while it links them anew.
-    for half in halves {
-        check(alone(half).arg("--no-run"))?;
-    }
-    beside(halves.map(|half| vec![alone(half)]).into())?;
+    let (alone, plain): (Vec<Program>, Vec<Program>) = in_development::tests()?
+        .into_iter()
+        .filter(|program| !ON_MPI.contains(&program.package()) && program.package() != END_TO_END)
+        .partition(|program| ALONE.contains(&program.package()));
 
-    passed(check(cargo().args([
-        "test",
-        "-p",
-        "invivo-proto-fuzz",
-        "--lib",
-    ])))
+    // Two at a time wait, mostly.
+    let mut halves = [Vec::new(), Vec::new()];
+    for (index, program) in alone.into_iter().enumerate() {
+        halves[index % 2].push(program);
+    }
+    let how = How {
+        seconds: if all { "7200" } else { "900" },
+        cases: all.then_some("20000"),
+        ..How::default()
+    };
+    let mut failed = programs::run(&plain, how);
+    let how = How {
+        one_by_one: true,
+        ..how
+    };
+    std::thread::scope(|scope| {
+        let running = halves.map(|half| scope.spawn(move || programs::run(&half, how)));
+        for half in running {
+            failed.extend(half.join().expect("it does not panic"));
+        }
+    });
+    all_passed(&failed)
 }
 
-fn lints(all: bool) -> Result<Ended> {
-    let strict = |mut clippy: Command| {
-        clippy.args(["--all-targets", "--", "-D", "warnings"]);
-        clippy
-    };
+/// With a text for each program that failed.
+fn all_passed(failed: &[String]) -> Result<Ended> {
+    ensure!(failed.is_empty(), "{}", failed.join("\n"));
+    Ok(Ended::Passed)
+}
 
-    let clippy = |names: &[&str], more: &[&str]| {
-        let mut clippy = cargo();
-        clippy.arg("clippy").args(packages(names)).args(more);
-        strict(clippy)
-    };
-
-    let outside = vec![
-        clippy(&PLAIN, &PLAIN_FEATURES),
-        clippy(&ALONE, &[]),
-        clippy(&["invivo-proto-fuzz"], &[]),
-        clippy(&["invivo-e2e"], &[]),
-    ];
-
-    let mut of_families = Vec::new();
-    // Each family in the target directory of its tree: what was built for that is not built again.
-    for family in FAMILIES {
-        let mut shim = cargo();
-        shim.env("CARGO_TARGET_DIR", family.target());
-        shim.args(["clippy", "--release", "-p", "invivo-app-shim", "--features"]);
-        shim.arg(format!("family-{}", family.name));
-        of_families.push(strict(shim));
-        of_families.extend(on_mpi(family, "clippy", all).map(strict));
+/// The code on MPI is the same for all MPIs: it is checked against the bindings of one.
+fn lints() -> Result<Ended> {
+    let strict =
+        |clippy: &mut Command| check(clippy.args(["--all-targets", "--", "-D", "warnings"]));
+    strict(&mut in_development::cargo_of_all("clippy"))?;
+    for family in FAMILIES.into_iter().filter(|family| !family.is_first()) {
+        let feature = format!("family-{}", family.name);
+        strict(cargo().args(["clippy", "-p", "invivo-app-shim", "--features", &feature]))?;
     }
-
-    passed(beside(vec![outside, of_families]))
+    Ok(Ended::Passed)
 }
 
 /// Builds the simulation beside the tool processes of a family, whose crates it shares, and which
 /// are wanted next; then runs it.
-fn scale() -> Result<Ended> {
+fn scale(all: bool) -> Result<Ended> {
     let Some((family, compiler)) = FAMILIES
         .iter()
         .find_map(|family| Some((family, family.compiler?)))
@@ -300,41 +224,35 @@ fn scale() -> Result<Ended> {
     check(build.args(packages(&ON_MPI[1..])))?;
 
     let mut run = run::bounded("600", family.target().join("release/sim"));
-    passed(check(run.arg("scale")))
-}
-
-/// `cargo WHAT` of what links this family's MPI, where it has one.
-fn on_mpi(family: Family, what: &str, all: bool) -> Option<Command> {
-    let compiler = family.compiler?;
-    let mut command = cargo();
-    command
-        .env("CARGO_TARGET_DIR", family.target())
-        .env("MPICC", compiler);
-    command
-        .args([what, "--release"])
-        .args(packages(on(compiler, all)));
-    Some(command)
-}
-
-/// Builds the tests of all MPIs beside each other, then runs them one after the other.
-fn mpi(all: bool) -> Result<Ended> {
-    let tests = || {
-        FAMILIES
-            .into_iter()
-            .filter_map(|family| on_mpi(family, "test", all))
-    };
-
-    let build = |mut test: Command| {
-        test.arg("--no-run");
-        vec![test]
-    };
-
-    beside(tests().map(build).collect())?;
-    // Not side by side: each test starts processes that want the cores.
-    for mut test in tests() {
-        check(allow_root(&mut test))?;
+    run.arg("scale");
+    if !all {
+        run.args(["--uneven-max", "131072"]);
     }
-    Ok(Ended::Passed)
+    passed(check(&mut run))
+}
+
+/// The tests on the first MPI, and with the others those of the link, the one crate that calls MPI.
+fn mpi(all: bool) -> Result<Ended> {
+    let mut on_first = in_development::tests()?;
+    on_first.retain(|program| ON_MPI.contains(&program.package()));
+    let how = How {
+        seconds: "900",
+        ..How::default()
+    };
+    let mut failed = programs::run(&on_first, how);
+
+    for family in FAMILIES.into_iter().filter(|family| !family.is_first()) {
+        let Some(compiler) = family.compiler else {
+            continue;
+        };
+        let mut test = cargo();
+        test.env("CARGO_TARGET_DIR", family.target())
+            .env("MPICC", compiler);
+        let names = if all { &ON_MPI[..] } else { &ON_MPI[..1] };
+        test.args(["test", "--release"]).args(packages(names));
+        failed.extend(programs::run(&programs::build(&mut test)?, how));
+    }
+    all_passed(&failed)
 }
 
 /// Both trees. What only `--all` needs is set up by the suite before all checks.
@@ -362,25 +280,5 @@ mod tests {
                 check.name
             );
         }
-    }
-
-    /// A crate that joins the workspace must be tested somewhere.
-    #[test]
-    fn every_member_of_the_workspace_is_tested() {
-        let manifest = include_str!("../../Cargo.toml");
-        let members = manifest
-            .split("members = [")
-            .nth(1)
-            .and_then(|rest| rest.split(']').next())
-            .unwrap();
-        let tested = PLAIN.len() + ALONE.len() + ON_MPI.len() + ["e2e", "proto-fuzz"].len();
-        let listed = members
-            .split(',')
-            .filter(|name| !name.trim().is_empty())
-            .count();
-        // proto/grpc is a member by being a path dependency inside the workspace, so it is not
-        // listed.
-        let implied = usize::from(!members.contains("\"proto/grpc\""));
-        assert_eq!(listed + implied, tested, "{members}");
     }
 }

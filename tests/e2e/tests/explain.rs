@@ -169,6 +169,7 @@ fn at_mark(kind: &str) -> String {
 }
 
 #[test]
+#[ignore = "long"]
 fn what_a_rank_does_outside_mpi_on_open_mpi() {
     what_a_rank_does_outside_mpi_is_said(Family::Ompi);
 }

@@ -186,6 +186,7 @@ fn sections_in_c(families: &[Family]) {
 /// Every section in Fortran by every binding. Open MPI's Fortran layer calls `PMPI_*`, which only a
 /// counter of a bare run may wrap, and internal functions.
 #[test]
+#[ignore = "long"]
 fn sections_in_fortran_print_the_same() {
     for family in Family::ALL {
         for binding in BINDINGS {

@@ -204,43 +204,51 @@ fn ranks_run_on_without_the_tool_process() {
 }
 
 /// Without the tool process, `MPI_Finalize` would wait for ever: the job ends there, as failed.
+fn without_its_tool_process(family: Family, language: Language) {
+    let command = in_language(family, "ends", language, &["save"]);
+    let mut running = Job::observed(family, RANKS, &command)
+        .fan_in("node")
+        .start();
+    running.wait_for_notes("ready");
+    kill(&tool_process(&running));
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(running.runs(), "{family:?}: it goes on");
+    // They work for three seconds, and then print what no one but MPI_Finalize flushes.
+    let ranks = running.named(running.program_name());
+    assert_eq!(ranks.len(), RANKS as usize);
+    for rank in ranks {
+        signal(&rank, Signal::TERM);
+    }
+    let asked = Instant::now();
+    let ended = running.end();
+    let took = asked.elapsed();
+    let least = Duration::from_secs(3);
+    assert!(
+        took > least && took < least + END_MAX,
+        "{family:?}: {took:?}"
+    );
+    assert_ne!(ended.code(), 0, "{family:?}: a process of the job died");
+    for (rank, printed) in (0..RANKS).zip(ended.stdout()) {
+        let whole = format!("rank {rank}: 40 messages\nrank {rank}: saved\n");
+        assert_eq!(printed, whole, "{family:?}");
+    }
+    let lines = ended.our_lines();
+    let lines = lines
+        .iter()
+        .filter(|line| line.contains("tool process ended"));
+    assert_eq!(lines.count(), 1, "{family:?}: {:?}", ended.our_lines());
+    ended.assert_nothing_left();
+}
+
 #[test]
 fn a_job_without_its_tool_process_ends() {
-    for family in Family::ALL {
-        for language in [Language::C, Language::Fortran] {
-            let command = in_language(family, "ends", language, &["save"]);
-            let mut running = Job::observed(family, RANKS, &command)
-                .fan_in("node")
-                .start();
-            running.wait_for_notes("ready");
-            kill(&tool_process(&running));
-            std::thread::sleep(Duration::from_millis(500));
-            assert!(running.runs(), "{family:?}: it goes on");
-            // They work for three seconds, and then print what no one but MPI_Finalize flushes.
-            let ranks = running.named(running.program_name());
-            assert_eq!(ranks.len(), RANKS as usize);
-            for rank in ranks {
-                signal(&rank, Signal::TERM);
-            }
-            let asked = Instant::now();
-            let ended = running.end();
-            let took = asked.elapsed();
-            let least = Duration::from_secs(3);
-            assert!(
-                took > least && took < least + END_MAX,
-                "{family:?}: {took:?}"
-            );
-            assert_ne!(ended.code(), 0, "{family:?}: a process of the job died");
-            for (rank, printed) in (0..RANKS).zip(ended.stdout()) {
-                let whole = format!("rank {rank}: 40 messages\nrank {rank}: saved\n");
-                assert_eq!(printed, whole, "{family:?}");
-            }
-            let lines = ended.our_lines();
-            let lines = lines
-                .iter()
-                .filter(|line| line.contains("tool process ended"));
-            assert_eq!(lines.count(), 1, "{family:?}: {:?}", ended.our_lines());
-            ended.assert_nothing_left();
-        }
-    }
+    without_its_tool_process(Family::Ompi, Language::C);
+    without_its_tool_process(Family::Mpich, Language::Fortran);
+}
+
+#[test]
+#[ignore = "long: the other languages"]
+fn a_job_in_the_other_language_ends_too() {
+    without_its_tool_process(Family::Ompi, Language::Fortran);
+    without_its_tool_process(Family::Mpich, Language::C);
 }

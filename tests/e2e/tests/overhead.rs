@@ -96,6 +96,7 @@ fn tiny_functions_are_given_up_and_come_back() {
 }
 
 #[test]
+#[ignore = "long"]
 fn a_users_command_overrules_the_cap() {
     let mut job = start(Family::Mpich, ["--overhead", "off"]);
     let before = overhead(&job);

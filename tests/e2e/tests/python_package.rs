@@ -13,6 +13,17 @@ const SECONDS: &str = "900";
 /// examples of the manual.
 #[test]
 fn the_packages_own_tests_pass() {
+    pass("not mpich");
+}
+
+#[test]
+#[ignore = "long: on MPICH as on Open MPI"]
+fn the_packages_tests_on_mpich_pass() {
+    pass("mpich");
+}
+
+/// Runs the tests that pytest chooses by this expression.
+fn pass(which: &str) {
     let _turn = turn();
     let package = paths::root().join("python");
     let mut tests = Command::new("timeout");
@@ -25,6 +36,8 @@ fn the_packages_own_tests_pass() {
         "-p",
         "no:cacheprovider",
         "tests",
+        "-k",
+        which,
     ]);
     tests.current_dir(&package).env("PYTHONPATH", &package);
     tests.env("INVIVO_DIST", paths::dist());

@@ -218,6 +218,7 @@ const MODES: [&str; 12] = [
 ];
 
 #[test]
+#[ignore = "long"]
 fn trouble_with_regions_is_counted_on_open_mpi() {
     for mode in MODES {
         trouble(Family::Ompi, mode, &region_trouble(Family::Ompi, mode));

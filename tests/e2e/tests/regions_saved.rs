@@ -233,6 +233,7 @@ fn names_are_there_when_a_job_has_ended() {
 
 /// Of a buffer that is full, what is deep in regions goes first.
 #[test]
+#[ignore = "long"]
 fn a_strategy_keeps_what_is_not_deep() {
     const FAR: u32 = 6_000;
     let (_, command) = regions(Family::Ompi, FAR).swap_remove(0);
@@ -272,6 +273,7 @@ fn visits_are_kept_saved_and_exported_on_open_mpi() {
 }
 
 #[test]
+#[ignore = "long: on MPICH as on Open MPI"]
 fn visits_are_kept_saved_and_exported_on_mpich() {
     for (language, command) in regions(Family::Mpich, ROUNDS) {
         let job = Job::observed(Family::Mpich, RANKS, &command);

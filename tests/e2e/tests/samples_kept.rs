@@ -378,6 +378,7 @@ fn in_a_bin(buffers: &Value, holds: &str) -> f64 {
 /// is left is evenly spaced, from the first one on; and it is full when bins say so. (OTFX: level k
 /// holds each 2^(k+1)th sample, so that it goes with half of all.)
 #[test]
+#[ignore = "long"]
 fn samples_are_thinned_evenly_where_a_buffer_is_full() {
     let (_, command) = shares(Family::Ompi).swap_remove(0);
     let job = Job::run_by_invivo(Family::Ompi, RANKS, &command);

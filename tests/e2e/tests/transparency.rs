@@ -62,8 +62,9 @@ fn conversation(program: Conversation, family: Family) {
 }
 
 macro_rules! conversations {
-    ($($test:ident: $program:ident on $family:ident;)*) => {$(
+    ($($(#[$attribute:meta])* $test:ident: $program:ident on $family:ident;)*) => {$(
         #[test]
+        $(#[$attribute])*
         fn $test() {
             conversation(Conversation::$program, Family::$family);
         }
@@ -73,10 +74,13 @@ macro_rules! conversations {
 conversations! {
     c_on_open_mpi: C on Ompi;
     c_on_mpich: C on Mpich;
+    #[ignore = "long: C++ on MPICH, C on Open MPI"]
     cpp_on_open_mpi: Cpp on Ompi;
     cpp_on_mpich: Cpp on Mpich;
+    #[ignore = "long: this on MPICH, mpi_f08 on Open MPI"]
     fortran_mpif_h_on_open_mpi: FortranMpifH on Ompi;
     fortran_mpif_h_on_mpich: FortranMpifH on Mpich;
+    #[ignore = "long: this on MPICH, mpi_f08 on Open MPI"]
     fortran_use_mpi_on_open_mpi: FortranMpi on Ompi;
     fortran_use_mpi_on_mpich: FortranMpi on Mpich;
     fortran_mpi_f08_on_open_mpi: FortranF08 on Ompi;

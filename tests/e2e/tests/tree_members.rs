@@ -220,6 +220,7 @@ fn installation_with_garbage_sender(directory: &Path, family: Family) -> PathBuf
 
 /// A place that sends garbage for a while counts as missing, and a note of the status says why.
 #[test]
+#[ignore = "long"]
 fn a_place_that_sends_garbage_is_left_out() {
     for family in Family::ALL {
         let shape = shape(family);

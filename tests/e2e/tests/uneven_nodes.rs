@@ -133,6 +133,7 @@ fn a_pause_holds_on_all_hosts() {
 
 /// A rank of the host without the root that dies is named, by its number in the application.
 #[test]
+#[ignore = "long"]
 fn a_killed_rank_is_named() {
     if !hosts::possible() {
         return;

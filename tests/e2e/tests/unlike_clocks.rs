@@ -291,6 +291,7 @@ fn show_old_calls(family: Family) {
 }
 
 #[test]
+#[ignore = "long"]
 fn old_calls_keep_their_time_on_unlike_clocks() {
     show_old_calls(Family::Ompi);
 }

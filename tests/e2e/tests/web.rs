@@ -282,6 +282,7 @@ fn regions_stand_on_the_timeline() {
 /// Sampled for most of the time, and then no longer, so that there are as many whenever they are
 /// counted.
 #[test]
+#[ignore = "long"]
 fn samples_stand_on_the_timeline() {
     if !has_browser() {
         return;
@@ -317,6 +318,7 @@ fn samples_stand_on_the_timeline() {
 
 /// Samples of known parts, switched on by the page; and none of what was saved.
 #[test]
+#[ignore = "long"]
 fn the_profile_shows_what_json_says() {
     if !has_browser() {
         return;
@@ -342,6 +344,7 @@ fn the_profile_shows_what_json_says() {
 /// A real application on every screen. With `SHOTS=DIR` the pictures stay there: those of the
 /// manual are made so.
 #[test]
+#[ignore = "long"]
 fn lammps_is_on_every_screen() {
     if !has_browser() {
         return;

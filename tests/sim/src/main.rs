@@ -42,6 +42,10 @@ enum What {
         /// Only the tree of so many ranks
         #[arg(long)]
         ranks: Option<u32>,
+        /// Trees on nodes of different sizes up to so many ranks only: the largest takes longer than
+        /// all others together
+        #[arg(long, default_value_t = u32::MAX)]
+        uneven_max: u32,
         /// Decides all that is random
         #[arg(long, default_value_t = 1)]
         seed: u64,
@@ -66,7 +70,11 @@ fn main() -> ExitCode {
     match Arguments::parse().what {
         What::Job { case, quiet } => job(&case, quiet),
         What::Campaign { from, count } => campaign(from, count),
-        What::Scale { ranks, seed } => run_scale(ranks, seed),
+        What::Scale {
+            ranks,
+            uneven_max,
+            seed,
+        } => run_scale(ranks, uneven_max, seed),
         What::Serve {
             ranks,
             fan_in,
@@ -117,7 +125,7 @@ fn campaign(from: u64, count: u64) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn run_scale(ranks: Option<u32>, seed: u64) -> ExitCode {
+fn run_scale(ranks: Option<u32>, uneven_max: u32, seed: u64) -> ExitCode {
     println!("# cargo run --release -p invivo-sim -- scale --seed {seed}");
     println!("{}", scale::HEAD);
     let mut all = Vec::new();
@@ -139,7 +147,7 @@ fn run_scale(ranks: Option<u32>, seed: u64) -> ExitCode {
 
     // Compared by themselves: ranks in no order are in all blocks of the matrix below every member.
     let mut in_no_order = Vec::new();
-    let is_asked = |size| ranks.is_none_or(|ranks| ranks == size);
+    let is_asked = |size| size <= uneven_max && ranks.is_none_or(|ranks| ranks == size);
     for (size, nodes, fan_in) in scale::UNEVEN.into_iter().filter(|one| is_asked(one.0)) {
         match scale::run_uneven(size, nodes, fan_in, seed) {
             Ok(measured) => {

@@ -1,23 +1,22 @@
 //! Builds `target/dist-hooks`: the tree once more, with what only tests may switch on.
 //!
 //! Only programs and preloaded libraries with the feature `test-hooks` differ; all other files are
-//! links to `target/dist`.
+//! links to `target/dist`. They are built in the development profile, of whose crates the unit tests
+//! have built most: what is tested with hooks are faults, clocks and contents, and never speed.
 
 use super::compile::{Linked, compile};
 use super::install::{install, without_mpi};
-use super::packages::PROGRAMS;
-use crate::run::{FAMILIES, Family, Step, dist, dist_hooks, root};
+use crate::run::{FAMILIES, Family, Step, dist, dist_hooks};
+use crate::suite::in_development;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
-/// Programs with the feature, the packages that hold them, and whether they are on MPI.
-const HOOKED: [(&str, &str, bool); 2] = [
-    ("invivo", "invivo-launcher", false),
-    ("tool-process", "invivo-tool-process", true),
-];
+/// The profile, and where cargo puts what it builds in it.
+const PROFILE: &str = "dev";
+const FOLDER: &str = "debug";
 
-/// Builds it beside a `target/dist` that is there. With `all`, the preloaded libraries of all MPIs
-/// have hooks, and not only the first: each takes as long as all the rest.
+/// Builds it beside a `target/dist` that is there. With `all`, of all MPIs, and not only of the
+/// first.
 pub fn run(all: bool) -> Result<PathBuf> {
     let tree = dist_hooks();
     let step = Step::begin("building the tree with test hooks");
@@ -27,47 +26,28 @@ pub fn run(all: bool) -> Result<PathBuf> {
 
 fn build(tree: &Path, all: bool) -> Result<()> {
     link_all(&dist(), tree)?;
-    for family in FAMILIES {
+    for family in FAMILIES.into_iter().filter(|one| all || one.is_first()) {
         let Some(compiler) = family.compiler else {
             continue;
         };
-        if all || family.is_first() {
-            shim(family, tree)?;
-        }
-        let mut build = Linked::Here.build()?;
+        let mut build = if family.is_first() {
+            in_development::cargo_of_all("build")
+        } else {
+            let mut build = Linked::Here.build()?;
+            build.args(["-p", "invivo-tool-process", "--features", "test-hooks"]);
+            build
+        };
         build.env("MPICC", compiler);
-
-        let hooked = HOOKED
-            .iter()
-            .filter(|(_, package, on_mpi)| has_feature(package) && (*on_mpi || family.is_first()));
-
-        let mut names = Vec::new();
+        compile(build, &family.target(), PROFILE, "tests")?;
+        let built = Linked::Here.results(&family.target(), FOLDER);
+        install(
+            &without_mpi(&built.join("tool-process"))?,
+            &family.place_in(tree, "tool-process"),
+        )?;
         if family.is_first() {
-            // The packages that were built with the tree: others ask for other features of what
-            // they share, and all of that would be compiled again.
-            for (_, package, _) in PROGRAMS {
-                build.args(["-p", package]);
-            }
+            install(&built.join("invivo"), &tree.join("bin/invivo"))?;
         }
-
-        for (name, package, on_mpi) in hooked {
-            build.args([
-                "-p",
-                package,
-                "--features",
-                &format!("{package}/test-hooks"),
-            ]);
-            names.push((*name, *on_mpi));
-        }
-
-        if names.is_empty() {
-            continue;
-        }
-
-        compile(build, &family.target(), "release", "test hooks")?;
-        for (name, on_mpi) in names {
-            place(family, tree, name, on_mpi)?;
-        }
+        shim(family, tree)?;
     }
     Ok(())
 }
@@ -77,29 +57,11 @@ fn shim(family: Family, tree: &Path) -> Result<()> {
     let mut build = Linked::Here.build()?;
     let features = format!("family-{},test-hooks", family.name);
     build.args(["-p", "invivo-app-shim", "--features", &features]);
-    compile(build, &family.target(), "shim", "test hooks")?;
+    compile(build, &family.target(), PROFILE, "test hooks")?;
     let library = "libinvivo_shim.so";
-    let built = Linked::Here.results(&family.target(), "shim").join(library);
+    let built = Linked::Here.results(&family.target(), FOLDER).join(library);
     install(&built, &family.place_in(tree, library))?;
     Ok(())
-}
-
-fn place(family: Family, tree: &Path, name: &str, on_mpi: bool) -> Result<()> {
-    let built = Linked::Here.results(&family.target(), "release").join(name);
-    if on_mpi {
-        let to = family.place_in(tree, name);
-        install(&without_mpi(&built)?, &to)?;
-    } else {
-        install(&built, &tree.join("bin").join(name))?;
-    }
-    Ok(())
-}
-
-fn has_feature(package: &str) -> bool {
-    // Packages are named after their folders.
-    let folder = package.trim_start_matches("invivo-");
-    let manifest = root().join(folder).join("Cargo.toml");
-    std::fs::read_to_string(manifest).is_ok_and(|text| text.contains("\ntest-hooks"))
 }
 
 /// Hard links of all files; what is there is replaced.

@@ -1,42 +1,54 @@
-//! Real MPI programs under Invivo: all of them in one go, or in the long run each file of tests and
-//! each long test by itself.
+//! Real MPI programs under Invivo: the usual tests of each file, one after the other, and in the
+//! long run each long test by itself.
 
 use super::ended::Ended;
+use super::in_development::{self, END_TO_END};
 use super::parts::{Part, Parts};
+use super::programs::{How, Program};
 use crate::failed_tests::check_tests;
 use crate::release;
-use crate::run::{
-    allow_root, bounded, bounded_cargo, cargo, dist, dist_hooks, output, python, root,
-};
-use anyhow::{Context, Result, bail};
-use serde_json::Value;
+use crate::run::{dist, dist_hooks, output, python, root};
+use anyhow::{Context, Result, bail, ensure};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-/// Seconds of all usual tests.
-const ALL_MAX: &str = "3300";
+/// Seconds of the usual tests of a file.
+const USUAL_MAX: &str = "900";
 /// Seconds of one long test: some run one job for half an hour on each of two MPIs, or a thousand.
 const LONG_MAX: &str = "10800";
-/// The package with the tests, and its folder, in which they run.
-const PACKAGE: &str = "invivo-e2e";
-const FOLDER: &str = "tests/e2e";
+
+fn programs() -> Result<Vec<Program>> {
+    let mut all = in_development::tests()?;
+    all.retain(|program| program.package() == END_TO_END);
+    Ok(all)
+}
 
 /// The tests that are not long.
 pub fn usual() -> Result<Ended> {
-    let mut test = bounded_cargo(ALL_MAX);
-    test.args(["test", "--tests", "--no-fail-fast", "-p", PACKAGE])
-        // One after the other: each job has more processes than there are cores.
-        .args(["--", "--test-threads=1"]);
-    check_tests(environment(&mut test)).map(|()| Ended::Passed)
+    let mut failed = Vec::new();
+    for program in programs()? {
+        eprintln!("xtask: tests of {}", program.title());
+        let mut test = program.command(How {
+            seconds: USUAL_MAX,
+            one_by_one: true,
+            ..How::default()
+        });
+        if let Err(error) = check_tests(environment(&mut test)) {
+            failed.push(format!("{}: {error:#}", program.title()));
+        }
+    }
+    ensure!(failed.is_empty(), "{}", failed.join("\n"));
+    Ok(Ended::Passed)
 }
 
 /// Each file's usual tests, then each long test.
 pub fn parts() -> Result<Parts> {
     let (mut usual, mut long) = (Vec::new(), Vec::new());
-    for (file, program) in programs()? {
-        let ignored = tests(&program, &["--ignored"])?;
-        if tests(&program, &[])?.len() > ignored.len() {
+    for program in programs()? {
+        let file = &program.name;
+        let ignored = tests(&program.path, &["--ignored"])?;
+        if tests(&program.path, &[])?.len() > ignored.len() {
             usual.push(part(format!("e2e/{file}"), &program, None));
         }
         for test in ignored {
@@ -50,29 +62,6 @@ pub fn parts() -> Result<Parts> {
     })
 }
 
-/// Builds the tests; gives their files' names with the programs that were made of them.
-fn programs() -> Result<Vec<(String, PathBuf)>> {
-    let mut build = cargo();
-    build.args(["test", "--no-run", "--tests", "-p", PACKAGE]);
-    build.arg("--message-format=json-render-diagnostics");
-    // What is compiled is shown as always.
-    build.stderr(Stdio::inherit());
-    let mut programs: Vec<(String, PathBuf)> = output(&mut build)?
-        .lines()
-        .filter_map(|line| program(&serde_json::from_str(line).ok()?))
-        .collect();
-    programs.sort();
-    Ok(programs)
-}
-
-/// The tests' program that cargo has made, if this message says so.
-fn program(message: &Value) -> Option<(String, PathBuf)> {
-    let is_test = message["profile"]["test"].as_bool() == Some(true);
-    let name = message["target"]["name"].as_str()?;
-    let program = message["executable"].as_str().filter(|_| is_test)?;
-    Some((name.to_owned(), PathBuf::from(program)))
-}
-
 /// The names of a program's tests.
 fn tests(program: &Path, which: &[&str]) -> Result<Vec<String>> {
     let mut list = Command::new(program);
@@ -83,13 +72,15 @@ fn tests(program: &Path, which: &[&str]) -> Result<Vec<String>> {
 }
 
 /// One long test of a program, or all that are not long.
-fn part(name: String, program: &Path, long: Option<String>) -> Part {
-    let (program, log) = (program.to_owned(), log(&name));
+fn part(name: String, program: &Program, long: Option<String>) -> Part {
+    let (program, log) = (program.clone(), log(&name));
     let run = move || {
-        let limit = if long.is_some() { LONG_MAX } else { ALL_MAX };
-        let mut test = bounded(limit, &program);
-        test.current_dir(root().join(FOLDER));
-        test.arg("--test-threads=1");
+        let limit = if long.is_some() { LONG_MAX } else { USUAL_MAX };
+        let mut test = program.command(How {
+            seconds: limit,
+            one_by_one: true,
+            ..How::default()
+        });
         if let Some(name) = &long {
             test.args(["--exact", name, "--ignored"]);
         }
@@ -171,7 +162,7 @@ fn environment(test: &mut Command) -> &mut Command {
     if release::tarball().exists() {
         test.env("INVIVO_TARBALL", release::tarball());
     }
-    allow_root(test)
+    test
 }
 
 #[cfg(test)]
@@ -210,21 +201,6 @@ mod unit_tests {
         assert!(
             text.contains("panicked at b.rs:1:2: left is not right"),
             "{text}"
-        );
-    }
-
-    #[test]
-    fn only_programs_of_tests_are_listed() {
-        let message = |is_test: bool| {
-            serde_json::json!({ "reason": "compiler-artifact", "target": { "name": "soak" },
-                "profile": { "test": is_test }, "executable": "/a/soak-1" })
-        };
-        let found = Some(("soak".to_owned(), PathBuf::from("/a/soak-1")));
-        assert_eq!(program(&message(true)), found);
-        assert_eq!(program(&message(false)), None);
-        assert_eq!(
-            program(&serde_json::json!({ "reason": "build-finished" })),
-            None
         );
     }
 }

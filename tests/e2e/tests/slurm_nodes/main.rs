@@ -40,6 +40,7 @@ fn yielding(job: Job) -> Job {
 
 /// By hand and by `invivo run`: output and status of the bare run, every call and byte counted.
 #[test]
+#[ignore = "long"]
 fn equal_nodes_are_as_bare() {
     let Some(slurm) = slurm() else { return };
     let each = RANKS / NODES;
@@ -137,6 +138,7 @@ fn two_programs_are_paused_and_lose_a_rank() {
 /// Where Slurm lets processes out of `MPI_Init` before another can receive, that one dies, in a
 /// bare run, too. The message says how to make the fence hold, and `invivo run` makes it.
 #[test]
+#[ignore = "long"]
 fn a_fence_that_does_not_hold_is_told() {
     const FAMILY: Family = Family::Ompi;
     let Some(slurm) = slurm() else { return };

@@ -1,0 +1,138 @@
+//! The programs that cargo makes of tests: built by one command, run by themselves.
+//!
+//! One command, because cargo compiles a crate once for each set of features that the packages which
+//! are built together ask for.
+
+use crate::failed_tests::check_tests;
+use crate::run::{allow_root, bounded, output, root};
+use anyhow::Result;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The tests of a library, or of a file or folder of tests.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Program {
+    package: String,
+    /// The crate, or the file without its ending.
+    pub name: String,
+    pub path: PathBuf,
+    /// The package's folder, in which its tests run.
+    pub folder: PathBuf,
+}
+
+/// Builds the tests that a `cargo test` would run, which is given without what it says of programs.
+pub fn build(test: &mut Command) -> Result<Vec<Program>> {
+    test.args(["--no-run", "--tests"]);
+    test.arg("--message-format=json-render-diagnostics");
+    // What is compiled is shown as always.
+    test.stderr(Stdio::inherit());
+    let said = output(test)?;
+    let messages = said
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok());
+    let mut programs: Vec<Program> = messages.filter_map(|message| of(&message)).collect();
+    programs.sort();
+    Ok(programs)
+}
+
+/// The tests' program that cargo has made, if this message says so.
+fn of(message: &Value) -> Option<Program> {
+    let is_test = message["profile"]["test"].as_bool() == Some(true);
+    let path = message["executable"].as_str().filter(|_| is_test)?;
+    let folder = Path::new(message["manifest_path"].as_str()?).parent()?;
+    // `path+file:///folder#package@version`, or `...#version` where the folder has the same name.
+    let (_, behind) = message["package_id"].as_str()?.rsplit_once('#')?;
+    let name = folder.file_name()?.to_str()?;
+    Some(Program {
+        package: behind
+            .split_once('@')
+            .map_or(name, |(name, _)| name)
+            .to_owned(),
+        name: message["target"]["name"].as_str()?.to_owned(),
+        path: PathBuf::from(path),
+        folder: folder.to_owned(),
+    })
+}
+
+/// How tests run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct How {
+    /// The most seconds of a program.
+    pub seconds: &'static str,
+    /// One test after the other; otherwise as many at a time as there are cores.
+    pub one_by_one: bool,
+    /// Random cases of a property, where not as many as it says itself.
+    pub cases: Option<&'static str>,
+}
+
+impl Program {
+    /// The package's name.
+    pub fn package(&self) -> &str {
+        &self.package
+    }
+
+    /// Runs it.
+    pub fn command(&self, how: How) -> Command {
+        let mut test = bounded(how.seconds, &self.path);
+        test.current_dir(&self.folder);
+        // As cargo says it: who looks for files of the package finds them.
+        test.env("CARGO_MANIFEST_DIR", &self.folder);
+        test.envs(how.cases.map(|cases| ("PROPTEST_CASES", cases)));
+        if how.one_by_one {
+            test.arg("--test-threads=1");
+        }
+        allow_root(&mut test);
+        test
+    }
+
+    /// Which package and file, as cargo shows it.
+    pub fn title(&self) -> String {
+        let folder = self.folder.strip_prefix(root()).unwrap_or(&self.folder);
+        format!("{}: {}", folder.display(), self.name)
+    }
+}
+
+/// Runs them one after the other, all of them whatever fails; gives a text for each that did.
+pub fn run(programs: &[Program], how: How) -> Vec<String> {
+    let failure = |program: &Program| {
+        eprintln!("xtask: tests of {}", program.title());
+        let ended = check_tests(&mut program.command(how));
+        ended
+            .err()
+            .map(|error| format!("{}: {error:#}", program.title()))
+    };
+    programs.iter().filter_map(failure).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(is_test: bool, id: &str) -> Value {
+        serde_json::json!({ "reason": "compiler-artifact", "target": { "name": "soak" },
+            "profile": { "test": is_test }, "executable": "/a/soak-1",
+            "manifest_path": "/a/e2e/Cargo.toml", "package_id": id })
+    }
+
+    #[test]
+    fn only_programs_of_tests_are_listed() {
+        let found = of(&message(true, "path+file:///a/e2e#invivo-e2e@0.1.0")).expect("a program");
+        assert_eq!(
+            (found.package.as_str(), found.name.as_str()),
+            ("invivo-e2e", "soak")
+        );
+        assert_eq!(
+            (found.path, found.folder),
+            ("/a/soak-1".into(), "/a/e2e".into())
+        );
+        assert_eq!(of(&message(false, "path+file:///a/e2e#0.1.0")), None);
+        assert_eq!(of(&serde_json::json!({ "reason": "build-finished" })), None);
+    }
+
+    #[test]
+    fn a_package_may_be_named_by_its_folder() {
+        let found = of(&message(true, "path+file:///a/e2e#0.1.0")).expect("a program");
+        assert_eq!(found.package, "e2e");
+    }
+}
