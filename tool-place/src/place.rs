@@ -241,6 +241,7 @@ impl Place {
             self.commands
                 .tick_recording(now, self.tree.clock(), &mut self.local);
         self.answer(now, answers);
+        worked |= self.queries.kept_profile.is_busy();
 
         if self.is_ready {
             self.local.note_displaced(now.ns);
@@ -420,8 +421,8 @@ impl Place {
 
     /// Answers the questions for which supervisors have been waited for.
     fn answer_due_queries(&mut self, now: Now) {
-        let is_paused = self.commands.is_paused(now);
-        let answers = self.queries.due(now, is_paused, &mut self.local);
+        let (is_paused, clock) = (self.commands.is_paused(now), self.tree.clock());
+        let answers = self.queries.due(now, is_paused, clock, &mut self.local);
         self.answer(now, answers);
     }
 

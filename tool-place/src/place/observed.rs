@@ -4,6 +4,7 @@
 //! Nothing runs here. Time stands still where the observation ends, and a tick is a ns of job time.
 
 use super::commands::Commands;
+use super::kept_profile::Asked;
 use super::local_rank::Life;
 use super::local_ranks::LocalRanks;
 use super::queries::Queries;
@@ -19,6 +20,7 @@ use invivo_proto::control::analyses::{Analysis, AnalysisSet};
 use invivo_proto::control::contexts::Context;
 use invivo_proto::control::profile::Past;
 use invivo_proto::control::results::{Coverage, Group, RankState};
+use invivo_proto::control::stacks::Chosen;
 use invivo_proto::control::strategy::Strategy;
 use invivo_proto::control::tree::{Partial, Query, Up};
 use invivo_proto::definition::{Definition, DefinitionError};
@@ -281,18 +283,9 @@ impl Observed {
         ) {
             return None;
         }
-        let now_ns = self.local.time_point(self.now, &self.clock).job_ns();
-        let query = match query {
-            // Nobody has seen more than what was kept.
-            Query::Profile { chosen, past } => Query::Profile {
-                chosen,
-                past: Some(past.unwrap_or(Past {
-                    from_ns: self.since,
-                    to_ns: now_ns,
-                })),
-            },
-            query => query,
-        };
+        if let Query::Profile { chosen, past } = query {
+            return Some(self.profile(chosen, past));
+        }
         let answer = self.queries.begin(
             self.now,
             WaveId(0),
@@ -313,6 +306,23 @@ impl Observed {
             }
             _ => None,
         }
+    }
+
+    /// Where these ranks spent this time: all that is known, where nothing is said of it.
+    fn profile(&self, chosen: Chosen, past: Option<Past>) -> (Partial, Coverage) {
+        let moment = self.local.time_point(self.now, &self.clock);
+        let all = Past {
+            from_ns: self.since,
+            to_ns: moment.job_ns(),
+        };
+        let mut asked = Asked::new(past.unwrap_or(all), chosen);
+        while !asked.add(&moment, &self.local) {}
+        let profile = asked.answer(&moment, &self.local);
+        let coverage = Coverage {
+            tool_cpu_ns: 0,
+            ..self.local.coverage(self.now)
+        };
+        (Partial::Profile(Box::new(profile)), coverage)
     }
 }
 

@@ -5,7 +5,7 @@ use super::code_queries::{CodeQueries, Found};
 use super::commands::Commands;
 use super::grid;
 use super::hang_queries::HangQueries;
-use super::kept_profile;
+use super::kept_profile::{self, KeptProfiles};
 use super::local_ranks::LocalRanks;
 use super::metric_queries::MetricQueries;
 use super::profile_queries::ProfileQueries;
@@ -25,6 +25,7 @@ pub struct Queries {
     pub stacks: StackQueries,
     pub code: CodeQueries,
     pub profile: ProfileQueries,
+    pub kept_profile: KeptProfiles,
     pub metrics: MetricQueries,
     pub saving: Saving,
 }
@@ -67,8 +68,9 @@ impl Queries {
                 chosen,
                 past: Some(past),
             } => {
-                let moment = local.time_point(now, clock);
-                Partial::Profile(Box::new(kept_profile::answer(past, chosen, &moment, local)))
+                let asked = kept_profile::Asked::new(past, chosen);
+                self.kept_profile.begin(now, wave, asked);
+                return None;
             }
             Query::Metrics => {
                 self.metrics.begin(now, wave, local);
@@ -146,13 +148,20 @@ impl Queries {
     }
 
     /// Answers what is complete or has waited for long enough.
-    pub fn due(&mut self, now: Now, is_paused: bool, local: &mut LocalRanks) -> Vec<Up> {
+    pub fn due(
+        &mut self,
+        now: Now,
+        is_paused: bool,
+        clock: &JobClock,
+        local: &mut LocalRanks,
+    ) -> Vec<Up> {
         self.saving.give_up_forgotten(now, local);
         let mut answers = self.hang.due(now, is_paused, local);
         answers.extend(self.stacks.due(now, local));
         answers.extend(self.code.due(now, local));
         answers.extend(self.profile.due(now, local));
         answers.extend(self.metrics.due(now, local));
+        answers.extend(self.kept_profile.due(now, clock, local));
         answers
     }
 }

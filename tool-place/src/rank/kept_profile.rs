@@ -4,7 +4,7 @@ use super::RankRecords;
 use crate::samples::Paces;
 use crate::time_point::TimePoint;
 use invivo_analysis::profile::{Path, Tree};
-use invivo_otfx::{BinError, Buffer, EventClass, Head};
+use invivo_otfx::{Buffer, EventClass, Head};
 use invivo_proto::control::contexts::Contexts;
 use invivo_proto::control::profile::{NODES_MAX, NoSamples, Node, Past, Sampled};
 use std::collections::BTreeMap;
@@ -13,6 +13,10 @@ use std::ops::Range;
 /// How late samples come at the most, in job time: of what was since then nobody knows whether a
 /// rank was on a processor.
 const LATE_NS: u64 = 1_500_000_000;
+
+/// How many samples are added up in one go: few milliseconds' worth, in which the packets of all
+/// ranks wait. In tests so few that every answer takes some steps.
+const STEP_SAMPLES: usize = if cfg!(test) { 1 << 9 } else { 1 << 16 };
 
 /// What a rank's buffers tell of a time.
 #[derive(Debug)]
@@ -26,17 +30,32 @@ pub struct KeptProfile {
     pub not_kept: u64,
 }
 
+/// What a rank's buffers tell of a time, as far as it is added up.
+#[derive(Debug)]
+pub struct KeptSamples {
+    /// The time, in ticks.
+    ticks: Range<u64>,
+    told: KeptProfile,
+    by_context: BTreeMap<u32, u64>,
+    /// The location of the rank that is read.
+    location: usize,
+    /// Its last two samples that were read; the last is not counted yet.
+    before: Option<One>,
+    last: Option<One>,
+}
+
 impl RankRecords {
-    /// Where it spent this time, as far as that was recorded: in these stretches of ticks.
+    /// Begins to add up where it spent this time, as far as that was recorded: in these stretches of
+    /// ticks. [`RankRecords::add_kept`] goes on with it.
     ///
     /// # Errors
     /// When there are no samples of it.
-    pub fn kept_profile(
+    pub fn begin_kept(
         &self,
         past: Past,
         moment: &TimePoint<'_>,
         recorded: &[(u64, u64)],
-    ) -> Result<KeptProfile, NoSamples> {
+    ) -> Result<KeptSamples, NoSamples> {
         let until = moment.ticks_of(past.to_ns).min(self.sampled_until(moment));
         let ticks = moment.ticks_of(past.from_ns)..until;
         let paces = &self.samples.paces;
@@ -44,39 +63,63 @@ impl RankRecords {
             paces.sampled(&(ticks.start.max(*begin)..ticks.end.min(*end)))
         };
         let sampled: u64 = recorded.iter().map(within).sum();
-        let buffers = self.locations.iter().filter_map(|one| {
-            let buffer = one.store.buffer()?;
-            (buffer.ledger_of(EventClass::Sample).stored > 0).then_some((one, buffer))
-        });
-        let mut buffers = buffers.peekable();
-        if sampled == 0 || buffers.peek().is_none() {
+        let has_samples = |index| self.buffer_with_samples(index).is_some();
+        if sampled == 0 || !(0..self.locations.len()).any(has_samples) {
             return Err(NoSamples::NotThen);
         }
-
-        let mut told = KeptProfile {
-            seen: Sampled {
-                elapsed_ns: moment.node().duration_ns(sampled),
-                ..Sampled::default()
-            },
-            nodes: Vec::new(),
-            gone_until: None,
-            not_kept: self.samples.dropped(),
+        let seen = Sampled {
+            elapsed_ns: moment.node().duration_ns(sampled),
+            ..Sampled::default()
         };
-        let mut by_context = BTreeMap::new();
-        for (location, buffer) in buffers {
-            // What a buffer does not hold as it was written counts as far as it was read.
-            let _ = add(buffer, paces, &ticks, &mut told.seen, &mut by_context);
-            let gone_until = buffer.samples_gone_until();
-            let gone_until = gone_until.max(location.before.samples_gone_until);
-            let is_of_time = |until: &u64| *until >= ticks.start;
-            told.gone_until = told.gone_until.max(gone_until.filter(is_of_time));
+        Ok(KeptSamples {
+            ticks,
+            told: KeptProfile {
+                seen,
+                nodes: Vec::new(),
+                gone_until: None,
+                not_kept: self.samples.dropped(),
+            },
+            by_context: BTreeMap::new(),
+            location: 0,
+            before: None,
+            last: None,
+        })
+    }
+
+    /// Adds up some more; whether that was all.
+    pub fn add_kept(&self, adding: &mut KeptSamples) -> bool {
+        let mut left = STEP_SAMPLES;
+        while adding.location < self.locations.len() {
+            if let Some(buffer) = self.buffer_with_samples(adding.location) {
+                if !adding.read(buffer, &self.samples.paces, &mut left) {
+                    return false;
+                }
+                let gone_until = buffer.samples_gone_until();
+                let before = self.locations[adding.location].before.samples_gone_until;
+                let is_of_time = |until: &u64| *until >= adding.ticks.start;
+                let gone_until = gone_until.max(before).filter(is_of_time);
+                adding.told.gone_until = adding.told.gone_until.max(gone_until);
+            }
+            adding.location += 1;
         }
+        true
+    }
+
+    /// What has been added up.
+    pub fn kept_profile(&self, added: KeptSamples) -> KeptProfile {
         let mut tree = Tree::new();
-        for (context, ns) in by_context {
+        for (context, ns) in added.by_context {
             tree.add(&self.path(context), ns);
         }
+        let mut told = added.told;
         (told.nodes, _) = tree.into_nodes(self.rank, NODES_MAX);
-        Ok(told)
+        told
+    }
+
+    /// The buffer of the location of this number, if there are samples in it.
+    fn buffer_with_samples(&self, location: usize) -> Option<&Buffer> {
+        let buffer = self.locations.get(location)?.store.buffer()?;
+        (buffer.ledger_of(EventClass::Sample).stored > 0).then_some(buffer)
     }
 
     /// Up to when its samples have come, in ticks.
@@ -104,63 +147,71 @@ struct One {
     context: u32,
 }
 
-/// Adds up a buffer's samples of a time by context, in ns.
-fn add(
-    buffer: &Buffer,
-    paces: &Paces,
-    ticks: &Range<u64>,
-    seen: &mut Sampled,
-    by_context: &mut BTreeMap<u32, u64>,
-) -> Result<(), BinError> {
-    let mut count = |before: Option<One>, one: One, after: Option<One>| {
+impl KeptSamples {
+    /// Reads on in a buffer, no more than `left` samples; whether it was read to the end. What it
+    /// does not hold as it was written counts as far as it was read.
+    fn read(&mut self, buffer: &Buffer, paces: &Paces, left: &mut usize) -> bool {
+        let begun = self.last.map(|last| last.time);
+        let mut reader = buffer.read_samples_since(begun.unwrap_or(self.ticks.start));
+        while let Ok(Some(contents)) = reader.next() {
+            let Head::Sample {
+                time,
+                ordinal,
+                context,
+            } = contents.head
+            else {
+                continue;
+            };
+            // Read the last time.
+            if begun.is_some_and(|begun| time <= begun) {
+                continue;
+            }
+            if *left == 0 {
+                return false;
+            }
+            *left -= 1;
+            let one = One {
+                time,
+                ordinal,
+                context,
+            };
+            self.count_last(paces, Some(one));
+            (self.before, self.last) = (self.last, Some(one));
+            // What follows is of later.
+            if time >= self.ticks.end {
+                break;
+            }
+        }
+        self.count_last(paces, None);
+        (self.before, self.last) = (None, None);
+        true
+    }
+
+    /// Counts the last sample that was read, now that the one behind it is known.
+    fn count_last(&mut self, paces: &Paces, after: Option<One>) {
+        let Some(one) = self.last else {
+            return;
+        };
         let unit_ns = paces.at(one.time);
         // Where it is 0, the frequency of the sample was forgotten.
-        if !ticks.contains(&one.time) || unit_ns == 0 {
+        if !self.ticks.contains(&one.time) || unit_ns == 0 {
             return;
         }
         let ordinal = |of: One| of.ordinal;
-        let units = units(before.map(ordinal), one.ordinal, after.map(ordinal));
+        let units = units(self.before.map(ordinal), one.ordinal, after.map(ordinal));
         let ns = unit_ns.saturating_mul(units);
         let frequency = (1_000_000_000 + ns / 2) / ns;
         let frequency = u32::try_from(frequency).unwrap_or(u32::MAX);
+        let seen = &mut self.told.seen;
         seen.samples += 1;
         seen.cpu_ns = seen.cpu_ns.saturating_add(ns);
         seen.frequency = match seen.frequency {
             (0, _) => (frequency, frequency),
             (low, high) => (low.min(frequency), high.max(frequency)),
         };
-        let sum: &mut u64 = by_context.entry(one.context).or_default();
+        let sum: &mut u64 = self.by_context.entry(one.context).or_default();
         *sum = sum.saturating_add(ns);
-    };
-    let (mut before, mut last): (Option<One>, Option<One>) = (None, None);
-    let mut reader = buffer.read_samples_since(ticks.start);
-    while let Some(contents) = reader.next()? {
-        let Head::Sample {
-            time,
-            ordinal,
-            context,
-        } = contents.head
-        else {
-            continue;
-        };
-        let one = One {
-            time,
-            ordinal,
-            context,
-        };
-        if let Some(last) = last {
-            count(before, last, Some(one));
-        }
-        (before, last) = (last, Some(one));
-        // What follows is of later.
-        if time >= ticks.end {
-            return Ok(());
-        }
     }
-    if let Some(last) = last {
-        count(before, last, None);
-    }
-    Ok(())
 }
 
 /// How many units of ordinals a sample stands for, by those of its neighbours: as many as to the

@@ -148,7 +148,7 @@ fn a_rank_whose_buffer_is_full_is_sampled_less_often() {
     assert_eq!(all.last(), Some(&ordinal));
 }
 
-fn profile_of(scene: &mut Scene, ms: std::ops::Range<u64>) -> Profile {
+fn ask_of(scene: &mut Scene, ms: std::ops::Range<u64>) {
     scene.down(Down::Query {
         wave: WaveId(3),
         query: Query::Profile {
@@ -159,13 +159,24 @@ fn profile_of(scene: &mut Scene, ms: std::ops::Range<u64>) -> Profile {
             }),
         },
     });
-    match scene.said().pop() {
-        Some(Up::Partial {
+}
+
+fn answered(said: Vec<Up>) -> Option<Profile> {
+    said.into_iter().find_map(|up| match up {
+        Up::Partial {
             partial: Partial::Profile(profile),
             ..
-        }) => *profile,
-        other => panic!("no profile but {other:?}"),
-    }
+        } => Some(*profile),
+        _ => None,
+    })
+}
+
+/// The answer, which takes some steps of the place.
+fn profile_of(scene: &mut Scene, ms: std::ops::Range<u64>) -> Profile {
+    ask_of(scene, ms);
+    assert!(answered(scene.said()).is_none(), "packets are taken first");
+    let mut steps = (0..1000).map(|_| answered(scene.step(0)));
+    steps.find_map(|answer| answer).expect("a profile")
 }
 
 /// Names of functions with their time here and below, and their own, in ms.
@@ -246,6 +257,15 @@ fn a_time_in_the_past_has_its_own_samples() {
         "{profile:?}"
     );
     assert_eq!(profile.sampled, 0);
+
+    // What takes too long is told as far as it is known.
+    ask_of(&mut scene, 10..50);
+    let late = answered(scene.step(760)).expect("an answer");
+    assert_eq!((late.ranks, late.sampled), (2, 0));
+    assert_eq!(
+        late.without.get(&NoSamples::Silent).map(|of| of.ranks),
+        Some(2)
+    );
 }
 
 /// The newest are kept, and the answer says what is missing.
