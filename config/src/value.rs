@@ -72,8 +72,7 @@ impl Value for FanIn {
 
 impl Value for Strategy {
     fn parse(text: &str) -> Result<Strategy, String> {
-        text.parse()
-            .map_err(|error: NoStrategy| error.to_string())
+        text.parse().map_err(|error: NoStrategy| error.to_string())
     }
 
     fn text(&self) -> String {

@@ -62,10 +62,10 @@ pub fn run(purpose: Purpose<'_>, json: bool) -> Result<()> {
         Purpose::Bench => python::for_tests(false)?,
         Purpose::Test { all } => {
             python::for_tests(all)?;
-            tools::ensure()?;
             sshd::ensure()?;
             page::ensure()?;
             if all {
+                tools::ensure()?;
                 python::zig()?;
             }
         }

@@ -3,7 +3,9 @@
 use super::definitions::define;
 use crate::resolve::modules::Module;
 use crate::spin_lock::SpinLock;
+use core::hash::Hasher;
 use invivo_proto::definition::{Definition, MODULES_MAX};
+use rustc_hash::FxHasher;
 
 /// Numbers given so far. A file is known by where it lies and by what it is, so that one that was
 /// loaded in the place of another is another.
@@ -20,7 +22,10 @@ static NUMBERS: SpinLock<Numbers> = SpinLock::new(Numbers {
 /// The number of a file, of which the place is told when it is new; 0 where there are too many.
 pub fn number(module: &Module) -> u32 {
     let (path, build_id) = (module.path.get(), module.build_id.get());
-    let key = (module.bias, hash(path.iter().chain(build_id)));
+    let mut hasher = FxHasher::default();
+    hasher.write(path);
+    hasher.write(build_id);
+    let key = (module.bias, hasher.finish());
     NUMBERS.with(|numbers| {
         for (known, number) in numbers.known.iter().zip(1..=numbers.modules) {
             if *known == key {
@@ -38,12 +43,5 @@ pub fn number(module: &Module) -> u32 {
             path,
         });
         numbers.modules
-    })
-}
-
-/// Tells byte strings apart (FNV-1a).
-pub fn hash<'a>(bytes: impl Iterator<Item = &'a u8>) -> u64 {
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }

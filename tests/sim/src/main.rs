@@ -42,8 +42,8 @@ enum What {
         /// Only the tree of so many ranks
         #[arg(long)]
         ranks: Option<u32>,
-        /// Trees on nodes of different sizes up to so many ranks only: the largest takes longer than
-        /// all others together
+        /// Trees on nodes of different sizes up to so many ranks only: the largest takes longer
+        /// than all others together
         #[arg(long, default_value_t = u32::MAX)]
         uneven_max: u32,
         /// Decides all that is random

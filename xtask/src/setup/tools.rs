@@ -1,4 +1,5 @@
-//! Tools of the checks that come as crates: compiled once into `target/tools`.
+//! Tools of the checks that come as crates: compiled once into `target/tools`, which takes minutes.
+//! Checks go without those that are not there.
 
 use crate::run::{Step, cargo, check, root};
 use anyhow::Result;
@@ -11,7 +12,7 @@ const TOOLS: [(&str, &str, &[&str]); 2] = [
     ("cargo-deny", "0.20.2", &[]),
 ];
 
-/// Where a tool lies.
+/// Where a tool lies, or will.
 pub fn tool(name: &str) -> PathBuf {
     root().join("target/tools/bin").join(name)
 }

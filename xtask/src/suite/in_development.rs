@@ -2,8 +2,8 @@
 //!
 //! In this profile, because its run-time checks are on, and because a second build of the gRPC
 //! stack's 150 crates without optimisation takes less than optimising dozens of test programs that
-//! instantiate them. By one list of crates and features, because cargo compiles a crate once for each
-//! set of features that the packages which are built together ask for.
+//! instantiate them. By one list of crates and features, because cargo compiles a crate once for
+//! each set of features that the packages which are built together ask for.
 
 use super::programs::{self, Program};
 use crate::run::{FAMILIES, cargo};

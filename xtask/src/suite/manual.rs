@@ -30,6 +30,10 @@ pub fn check() -> Result<Ended> {
         broken.join("\n")
     );
 
+    if !tool("mdbook").exists() {
+        let links = "links only: the book by mdbook, compiled first by --all";
+        return Ok(Ended::PassedBut(links.into()));
+    }
     let mut book = Command::new(tool("mdbook"));
     let built = book
         .arg("build")

@@ -1,7 +1,7 @@
 //! The programs that cargo makes of tests: built by one command, run by themselves.
 //!
-//! One command, because cargo compiles a crate once for each set of features that the packages which
-//! are built together ask for.
+//! One command for many packages, because cargo compiles a crate once for each set of features that
+//! the packages which are built together ask for.
 
 use crate::failed_tests::check_tests;
 use crate::run::{allow_root, bounded, output, root};
