@@ -45,8 +45,8 @@ pub struct KeptSamples {
 }
 
 impl RankRecords {
-    /// Begins to add up where it spent this time, as far as that was recorded: in these stretches of
-    /// ticks. [`RankRecords::add_kept`] goes on with it.
+    /// Begins to add up where it spent this time, as far as that was recorded: in these stretches
+    /// of ticks. [`RankRecords::add_kept`] goes on with it.
     ///
     /// # Errors
     /// When there are no samples of it.

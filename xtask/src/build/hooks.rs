@@ -1,8 +1,8 @@
 //! Builds `target/dist-hooks`: the tree once more, with what only tests may switch on.
 //!
 //! Only programs and preloaded libraries with the feature `test-hooks` differ; all other files are
-//! links to `target/dist`. They are built in the development profile, of whose crates the tests have
-//! built most: what is tested with hooks are faults, clocks and contents, and never speed.
+//! links to `target/dist`. They are built in the development profile, of whose crates the tests
+//! have built most: what is tested with hooks are faults, clocks and contents, and never speed.
 
 use super::compile::{Linked, compile};
 use super::install::{install, without_mpi};
