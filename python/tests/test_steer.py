@@ -69,6 +69,17 @@ def test_samples_are_those_of_the_command(observed, job):
     assert "main" in [node["function"] for node in reply["nodes"]]
     one = job.profile([1])
     assert (one.ranks, one.sampled_ranks) == (1, 1)
+    # Of a time that is over, by the samples that buffers keep.
+    told = observed.cli("profile", "--inside", "--interval", "0s..600s")[0]
+    kept = job.profile(since=0, until=600)
+    assert kept.samples > 100 and kept.to_dict()["nodes"] == told["nodes"]
+    assert kept.interval.to_ns > kept.interval.from_ns == 0
+    assert kept.interval.cut_ranks == 0
+    assert kept.interval.samples_not_kept == told["interval"]["samples_not_kept"]
+    whole = job.profile(since=0)
+    assert (whole.samples, whole.nodes) == (kept.samples, kept.nodes)
+    ahead = job.profile(since=500, until=600)
+    assert (ahead.samples, [one.reason for one in ahead.without]) == (0, ["not then"])
     observed.end()
 
 

@@ -357,10 +357,10 @@ fn samples_are_kept_among_calls_on_mpich() {
     samples_are_kept(Family::Mpich);
 }
 
-/// The levels of samples that a buffer of this size sorts into, and its bins.
+/// The longest that a buffer takes to be full twice.
+const LIMIT: Duration = Duration::from_secs(300);
+/// The levels of samples that a buffer of these sizes sorts into.
 const LEVELS: f64 = 16.0;
-const BINS: f64 = 256.0;
-const BIN_BYTES: f64 = 1024.0;
 
 /// How many records of a kind a bin takes, by what all buffers hold: the last bin of each is half
 /// full, as a rule.
@@ -376,10 +376,9 @@ fn in_a_bin(buffers: &Value, holds: &str) -> f64 {
 
 /// Where the buffer is full, every second sample goes and the rank is sampled half as often: what
 /// is left is evenly spaced, from the first one on; and it is full when bins say so. (OTFX: level k
-/// holds each 2^(k+1)th sample, so that it goes with half of all.)
-#[test]
-#[ignore = "long"]
-fn samples_are_thinned_evenly_where_a_buffer_is_full() {
+/// holds each 2^(k+1)th sample, so that it goes with half of all.) The buffer has so many bins of so
+/// many bytes.
+fn samples_are_thinned_evenly(buffer: &str, bins: f64, bin_bytes: f64) {
     let (_, command) = shares(Family::Ompi).swap_remove(0);
     let job = Job::run_by_invivo(Family::Ompi, RANKS, &command);
     let options = [
@@ -387,9 +386,9 @@ fn samples_are_thinned_evenly_where_a_buffer_is_full() {
         "--strategy",
         "samples",
         "--buffer",
-        "256KiB",
+        buffer,
     ];
-    let mut job = job.options(options).start();
+    let mut job = job.options(options).limit(LIMIT).start();
     job.wait_for_answers();
     let halved = |job: &mut Running, least: u64| {
         job.until("halvings", |job| {
@@ -405,9 +404,9 @@ fn samples_are_thinned_evenly_where_a_buffer_is_full() {
     let slowest = number(&profile, "/frequency_min");
     assert!([2_500, 1_250].contains(&slowest), "{profile}");
     let buffers = job.client().json(&["buffers"]);
-    let words = ["records", "0", "--last", "60s", "--json"];
+    let words = ["records", "0", "--last", "300s", "--json"];
     let page = job.client().run(&words);
-    let kept = kept(&job, 0, "60s");
+    let kept = kept(&job, 0, "300s");
     job.tell("stop");
     assert_eq!(job.end().code(), 0);
 
@@ -451,15 +450,15 @@ fn samples_are_thinned_evenly_where_a_buffer_is_full() {
 
     let calls_in_one = in_a_bin(&buffers, "all else");
     // By the bytes that both kinds take together.
-    let of_calls = number(&buffers, "/kept") as f64 / calls_in_one * BIN_BYTES;
+    let of_calls = number(&buffers, "/kept") as f64 / calls_in_one * bin_bytes;
     let of_samples = number(&buffers, "/bytes_used") as f64 - of_calls;
-    let samples_in_one = BIN_BYTES * number(&buffers, "/samples/kept") as f64 / of_samples;
+    let samples_in_one = bin_bytes * number(&buffers, "/samples/kept") as f64 / of_samples;
     for (halvings, (each, loss)) in (0u32..).zip(room) {
         assert_eq!(each, 2 << halvings);
         let full_ns = number(loss, "/last_ns");
         let calls = kept.calls.partition_point(|(_, end, _)| *end < full_ns) as f64;
         let open = (LEVELS - f64::from(halvings)) / 2.0;
-        let expected = samples_in_one * (BINS - open - calls / calls_in_one);
+        let expected = samples_in_one * (bins - open - calls / calls_in_one);
         let held = 2.0 * number(loss, "/records") as f64;
         println!(
             "halving {}: at {held} samples, by the model {expected:.0}",
@@ -470,4 +469,16 @@ fn samples_are_thinned_evenly_where_a_buffer_is_full() {
             "{held} {expected}: {buffers}"
         );
     }
+}
+
+#[test]
+#[ignore = "long"]
+fn samples_are_thinned_evenly_where_a_buffer_is_full() {
+    samples_are_thinned_evenly("256KiB", 256.0, 1024.0);
+}
+
+#[test]
+#[ignore = "long: two minutes"]
+fn samples_of_minutes_are_thinned_evenly() {
+    samples_are_thinned_evenly("1MiB", 256.0, 4096.0);
 }
