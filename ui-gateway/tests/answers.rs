@@ -1,18 +1,15 @@
 //! Queries: the known answers of a scripted root reach the client completely and in order.
 
-mod scripted_root;
-mod support;
-
+use crate::scripted_root::{Reply, ScriptedRoot, known};
+use crate::support::JobDir;
 use invivo_grpc::v1;
 use invivo_proto::control::link::{Answer, Ask};
 use invivo_proto::control::timeline::TimelinePosition;
 use invivo_proto::control::tree::Query;
 use invivo_proto::ids::{Rank, RegionId, WorldRank};
-use scripted_root::{Reply, ScriptedRoot, known};
-use support::JobDir;
 use tonic::Code;
 
-async fn known_job() -> (JobDir, ScriptedRoot, support::Gateway) {
+async fn known_job() -> (JobDir, ScriptedRoot, crate::support::Gateway) {
     let job = JobDir::new();
     let root = ScriptedRoot::start(&job.link(), known);
     let gateway = job.gateway().await;

@@ -1,15 +1,12 @@
 //! The call Audit, and invitations from Invite to Redeem.
 
-mod scripted_root;
-mod support;
-
+use crate::scripted_root::{Reply, ScriptedRoot, acks, known};
+use crate::support::JobDir;
 use invivo_grpc::v1;
 use invivo_proto::control::link::{Answer, Ask};
 use invivo_ui_gateway::limits::Times;
 use invivo_ui_gateway::server::Options;
-use scripted_root::{Reply, ScriptedRoot, acks, known};
 use std::time::Duration;
-use support::JobDir;
 use tokio::time::{sleep, timeout};
 use tonic::{Code, Streaming};
 

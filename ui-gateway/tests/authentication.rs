@@ -1,11 +1,8 @@
 //! Every call with every kind of token.
 
-mod scripted_root;
-mod support;
-
+use crate::scripted_root::{ScriptedRoot, known};
+use crate::support::{Bearer, JobDir};
 use invivo_grpc::v1;
-use scripted_root::{ScriptedRoot, known};
-use support::{Bearer, JobDir};
 use tonic::{Code, Request, Status};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;

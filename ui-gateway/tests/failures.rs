@@ -1,9 +1,8 @@
 //! Failures: a root that is away, slow, silent or sends nonsense, and clients that are slow or
 //! many.
 
-mod scripted_root;
-mod support;
-
+use crate::scripted_root::{Reply, STATUS, ScriptedRoot, coverage, known};
+use crate::support::JobDir;
 use invivo_grpc::v1;
 use invivo_proto::control::link::{Answer, Ask};
 use invivo_proto::control::results::JobStatus;
@@ -13,10 +12,8 @@ use invivo_ui_gateway::auth::tokens::{Scope, TokenId};
 use invivo_ui_gateway::limits;
 use invivo_ui_gateway::root_link::RootLink;
 use invivo_ui_gateway::root_link::request::{LinkError, RootState};
-use scripted_root::{Reply, STATUS, ScriptedRoot, coverage, known};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use support::JobDir;
 use tokio::time::{Instant, sleep};
 use tonic::Code;
 

@@ -2,10 +2,9 @@
 //! Other clients notice nothing, memory and open files stay below the limits, and all is given
 //! back.
 
-mod process;
-mod scripted_root;
-mod support;
-
+use crate::process::Program;
+use crate::scripted_root::{Reply, STATUS, ScriptedRoot, coverage, known, status};
+use crate::support::{Bearer, Client, JobDir};
 use invivo_grpc::channel::Way;
 use invivo_grpc::v1;
 use invivo_grpc::v1::invivo_client::InvivoClient;
@@ -13,11 +12,8 @@ use invivo_proto::control::link::{Answer, Ask};
 use invivo_proto::control::results::{JobStatus, NOTES_MAX};
 use invivo_proto::control::tree::Query;
 use invivo_ui_gateway::limits;
-use process::Program;
-use scripted_root::{Reply, STATUS, ScriptedRoot, coverage, known, status};
 use std::sync::Arc;
 use std::time::Duration;
-use support::{Bearer, Client, JobDir};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::task::JoinSet;
@@ -112,7 +108,7 @@ impl Address {
 
     fn client(&self, token: &str) -> Client {
         let channel = match self {
-            Address::Unix(socket) => support::channel(socket),
+            Address::Unix(socket) => crate::support::channel(socket),
             Address::Tls { way, .. } => way.channel().expect("a channel"),
         };
         InvivoClient::with_interceptor(channel, Bearer(Some(token.to_owned())))
@@ -121,7 +117,7 @@ impl Address {
     /// A client with the smallest window, so that what it does not read stays at the gateway soon.
     fn narrow_client(&self, token: &str) -> Client {
         let channel = match self {
-            Address::Unix(socket) => support::channel(socket),
+            Address::Unix(socket) => crate::support::channel(socket),
             Address::Tls {
                 way: Way::Tls { url, authority },
                 ..

@@ -1,18 +1,15 @@
 //! What is measured: the choice on its way to the root, how it stands, and its values.
 
-mod scripted_root;
-mod support;
-
+use crate::scripted_root::{ScriptedRoot, known};
+use crate::support::JobDir;
 use invivo_grpc::v1;
 use invivo_proto::control::link::Ask;
 use invivo_proto::control::metrics::{Measured, MetricSet, SystemMetric};
 use invivo_proto::control::order::Order;
 use invivo_proto::ids::CommandId;
-use scripted_root::{ScriptedRoot, known};
-use support::JobDir;
 use tonic::Code;
 
-async fn known_job() -> (JobDir, ScriptedRoot, support::Gateway) {
+async fn known_job() -> (JobDir, ScriptedRoot, crate::support::Gateway) {
     let job = JobDir::new();
     let root = ScriptedRoot::start(&job.link(), known);
     let gateway = job.gateway().await;

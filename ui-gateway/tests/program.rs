@@ -1,17 +1,13 @@
 //! The program `ui-gateway`: killed and replaced, ended, with few descriptors, and its log.
 
-mod process;
-mod scripted_root;
-mod support;
-
+use crate::process::Program;
+use crate::scripted_root::{ScriptedRoot, known};
+use crate::support::JobDir;
 use invivo_grpc::v1;
-use process::Program;
 use rustix::process::Signal;
-use scripted_root::{ScriptedRoot, known};
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
-use support::JobDir;
 use tokio::time::{sleep, timeout};
 use tonic::Code;
 

@@ -1,16 +1,13 @@
 //! A Python client that knows the service only through reflection.
 
-mod scripted_root;
-mod support;
-
+use crate::scripted_root::{ScriptedRoot, known};
+use crate::support::JobDir;
 use invivo_proto::control::link::Ask;
 use invivo_proto::control::tree::Order;
 use invivo_proto::ids::CommandId;
-use scripted_root::{ScriptedRoot, known};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Output;
-use support::JobDir;
 use tokio::process::Command;
 
 /// The interpreter that the set-up made, or the one that `INVIVO_PYTHON` names.

@@ -1,16 +1,13 @@
 //! Saves: a scripted root gives pages, and what is held is let go of.
 
-mod scripted_root;
-mod support;
-
+use crate::scripted_root::{Reply, ScriptedRoot, coverage, known};
+use crate::support::JobDir;
 use invivo_grpc::v1;
 use invivo_proto::control::link::{Answer, Ask};
 use invivo_proto::control::saved::{SaveAsk, Saved, SavedPage};
 use invivo_proto::control::tree::Query;
 use invivo_proto::ids::{Rank, WorldRank};
-use scripted_root::{Reply, ScriptedRoot, coverage, known};
 use std::time::Duration;
-use support::JobDir;
 use tonic::{Code, Status};
 
 async fn saved(job: &JobDir, request: v1::SaveRequest) -> Result<Vec<v1::SavePage>, Status> {

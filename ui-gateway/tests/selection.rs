@@ -1,19 +1,16 @@
 //! What is recorded: the rules on their way to the root, and how they stand.
 
-mod scripted_root;
-mod support;
-
+use crate::scripted_root::{ScriptedRoot, known};
+use crate::support::JobDir;
 use invivo_grpc::v1;
 use invivo_proto::control::link::Ask;
 use invivo_proto::control::order::Order;
 use invivo_proto::control::selection::{Fits, PATTERN_BYTES_MAX, RULES_MAX, Rule, Selection};
 use invivo_proto::ids::CommandId;
 use invivo_proto::mpi::Group;
-use scripted_root::{ScriptedRoot, known};
-use support::JobDir;
 use tonic::Code;
 
-async fn known_job() -> (JobDir, ScriptedRoot, support::Gateway) {
+async fn known_job() -> (JobDir, ScriptedRoot, crate::support::Gateway) {
     let job = JobDir::new();
     let root = ScriptedRoot::start(&job.link(), known);
     let gateway = job.gateway().await;

@@ -1,8 +1,7 @@
 //! Time-outs of connections: silent, unauthenticated, without answers to PING, or not reading.
 
-mod scripted_root;
-mod support;
-
+use crate::scripted_root::{Reply, ScriptedRoot, coverage, known};
+use crate::support::{Bearer, JobDir};
 use hyper_util::rt::TokioIo;
 use invivo_grpc::v1;
 use invivo_grpc::v1::invivo_client::InvivoClient;
@@ -11,11 +10,9 @@ use invivo_proto::control::results::JobStatus;
 use invivo_proto::control::tree::Query;
 use invivo_ui_gateway::limits::Times;
 use invivo_ui_gateway::server::Options;
-use scripted_root::{Reply, ScriptedRoot, coverage, known};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use support::{Bearer, JobDir};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, sleep, timeout};

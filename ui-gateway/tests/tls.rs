@@ -1,17 +1,14 @@
 //! TLS: which clients and servers trust each other, and that the socket does not depend on it.
 
-mod scripted_root;
-mod support;
-
+use crate::scripted_root::{ScriptedRoot, known};
+use crate::support::{Bearer, JobDir};
 use invivo_grpc::channel::Way;
 use invivo_grpc::v1;
 use invivo_grpc::v1::invivo_client::InvivoClient;
 use invivo_ui_gateway::listener::tls_identity;
 use invivo_ui_gateway::server::Options;
-use scripted_root::{ScriptedRoot, known};
 use std::error::Error;
 use std::sync::Arc;
-use support::{Bearer, JobDir};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -25,7 +22,7 @@ use tokio_rustls::rustls::{
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
-async fn known_job() -> (JobDir, ScriptedRoot, support::Gateway) {
+async fn known_job() -> (JobDir, ScriptedRoot, crate::support::Gateway) {
     let job = JobDir::new();
     let root = ScriptedRoot::start(&job.link(), known);
     let gateway = job.gateway_with_tls().await;

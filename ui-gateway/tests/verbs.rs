@@ -1,16 +1,13 @@
 //! Commands: what reaches the root, what comes back, and that one id is one command.
 
-mod scripted_root;
-mod support;
-
+use crate::scripted_root::{Reply, ScriptedRoot, acks, coverage, known, status};
+use crate::support::JobDir;
 use invivo_grpc::v1;
 use invivo_proto::control::link::{Answer, Ask};
 use invivo_proto::control::tree::{Order, Query};
 use invivo_proto::ids::{CommandId, WorldRank};
-use scripted_root::{Reply, ScriptedRoot, acks, coverage, known, status};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use support::JobDir;
 use tokio::time::{Instant, sleep};
 use tonic::{Code, Request};
 

@@ -15,6 +15,20 @@ use std::process::{Command, ExitStatus, Stdio};
 
 /// Seconds of the usual tests of a file.
 const USUAL_MAX: &str = "900";
+/// What is measured of all jobs of a part, beside their calls.
+const EVERYTHING_ON: [(&str, &str); 2] =
+    [("INVIVO_SAMPLING", "10kHz"), ("INVIVO_METRICS", "usual")];
+/// The files whose programs run once more with that: what an MPI program can do, and how it ends.
+const MEASURED: [&str; 8] = [
+    "coexistence",
+    "faults",
+    "job_ends",
+    "left_calls",
+    "mpi_features",
+    "one_sided",
+    "remaining_functions",
+    "transparency",
+];
 /// Seconds of one long test: some run one job for half an hour on each of two MPIs, or a thousand.
 const LONG_MAX: &str = "10800";
 
@@ -49,11 +63,20 @@ pub fn parts() -> Result<Parts> {
         let file = &program.name;
         let ignored = tests(&program.path, &["--ignored"])?;
         if tests(&program.path, &[])?.len() > ignored.len() {
-            usual.push(part(format!("e2e/{file}"), &program, None));
+            usual.push(part(format!("e2e/{file}"), &program, None, &[]));
+            if MEASURED.contains(&file.as_str()) {
+                let name = format!("e2e/everything-on/{file}");
+                long.push(part(name, &program, None, &EVERYTHING_ON));
+            }
         }
         for test in ignored {
-            long.push(part(format!("e2e/{file}/{test}"), &program, Some(test)));
+            let name = format!("e2e/{file}/{test}");
+            long.push(part(name, &program, Some(test), &[]));
         }
+    }
+    for file in MEASURED {
+        let name = format!("e2e/everything-on/{file}");
+        ensure!(long.iter().any(|part| part.name == name), "no file {file}");
     }
     usual.extend(long);
     Ok(Parts {
@@ -71,8 +94,13 @@ fn tests(program: &Path, which: &[&str]) -> Result<Vec<String>> {
     Ok(names.map(str::to_owned).collect())
 }
 
-/// One long test of a program, or all that are not long.
-fn part(name: String, program: &Program, long: Option<String>) -> Part {
+/// One long test of a program, or all that are not long, with these variables.
+fn part(
+    name: String,
+    program: &Program,
+    long: Option<String>,
+    variables: &'static [(&str, &str)],
+) -> Part {
     let (program, log) = (program.clone(), log(&name));
     let run = move || {
         let limit = if long.is_some() { LONG_MAX } else { USUAL_MAX };
@@ -84,6 +112,7 @@ fn part(name: String, program: &Program, long: Option<String>) -> Part {
         if let Some(name) = &long {
             test.args(["--exact", name, "--ignored"]);
         }
+        test.envs(variables.iter().copied());
         let status = to_file(environment(&mut test), &log)?;
         let said = String::from_utf8_lossy(&std::fs::read(&log)?).into_owned();
         ended(status, &said, long.is_some()).with_context(|| log.display().to_string())
