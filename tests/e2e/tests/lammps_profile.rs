@@ -12,14 +12,15 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 const RANKS: u32 = 2;
-/// Both take so many samples a second.
-const FREQUENCY: &str = "10000";
+/// Samples a second. Not as many of both: samplers in step see each other's interrupts.
+const OF_PERF: &str = "10000";
+const OF_INVIVO: &str = "7013";
 /// For so long, in seconds: shares are known to a tenth of a point then.
 const SECONDS: &str = "10";
 /// The functions that are compared, those with the most time.
 const TOP: usize = 20;
 /// What the kernel does is one function to us.
-const KERNEL: &str = "kernel";
+const KERNEL: &str = "[kernel]";
 
 /// Whether this machine lets perf sample a process; where it does not, that is said.
 fn perf_is_possible(folder: &Path) -> bool {
@@ -37,7 +38,7 @@ fn perf_is_possible(folder: &Path) -> bool {
 /// By the event by which samples are taken where there are no hardware counters.
 fn perf_record(into: &Path) -> Command {
     let mut perf = Command::new("perf");
-    perf.args(["record", "-q", "-F", FREQUENCY, "-e", "cpu-clock", "-o"])
+    perf.args(["record", "-q", "-F", OF_PERF, "-e", "cpu-clock", "-o"])
         .arg(into)
         .stdin(Stdio::null());
     perf
@@ -60,8 +61,14 @@ fn of_perf(data: &Path) -> BTreeMap<String, u64> {
         let Some((name, file)) = behind.rsplit_once(" (") else {
             continue;
         };
-        let is_kernel = file.starts_with('[') && !file.starts_with("[vdso]");
-        let name = if is_kernel { KERNEL } else { plain(name) };
+        let file = file.trim_end_matches(')');
+        let name = match (file, name) {
+            ("[vdso]", _) => file,
+            _ if file.starts_with('[') => KERNEL,
+            // What has no name is told by its file.
+            (_, "[unknown]") => file.rsplit('/').next().unwrap_or(file),
+            _ => plain(name),
+        };
         *samples.entry(name.to_owned()).or_default() += 1;
     }
     samples
@@ -71,7 +78,7 @@ fn of_perf(data: &Path) -> BTreeMap<String, u64> {
 fn of_invivo(profile: &Value) -> BTreeMap<String, u64> {
     let mut own = BTreeMap::new();
     for of in profile["functions"].as_array().expect("functions") {
-        let name = of["function"].as_str().unwrap_or("[unknown]");
+        let name = of["function"].as_str().unwrap_or_default();
         *own.entry(plain(name).to_owned()).or_default() += number(of, "/own_ns");
     }
     own
@@ -109,7 +116,7 @@ fn the_top_of_lammps_is_that_of_perf() {
     let number = processes::variable(&rank, Family::Ompi.number_variable()).expect("its number");
     let data = folder.path().join("perf.data");
 
-    job.client().json(&["sampling", FREQUENCY]);
+    job.client().json(&["sampling", OF_INVIVO]);
     let recorded = perf_record(&data)
         .args(["-p", &rank.pid.to_string(), "--", "sleep", SECONDS])
         .output()
@@ -128,12 +135,12 @@ fn the_top_of_lammps_is_that_of_perf() {
     top.sort_by(|a, b| b.1.total_cmp(&a.1));
     top.truncate(TOP);
     assert!(top.len() == TOP && top[0].1 > 10.0, "{top:?}");
+    let mut apart = Vec::new();
     for (name, perf) in &top {
         let invivo = ours.get(name).copied().unwrap_or(0.0);
-        println!("{name}: {invivo:.2} %, by perf {perf:.2} %");
-        assert!(
-            (invivo - perf).abs() < 1.0,
-            "{name}: {invivo:.2} %, by perf {perf:.2} %; ours: {ours:?}"
-        );
+        let line = format!("{name}: {invivo:.2} %, by perf {perf:.2} %");
+        println!("{line}");
+        apart.extend(((invivo - perf).abs() >= 1.0).then_some(line));
     }
+    assert!(apart.is_empty(), "{apart:?}; ours: {ours:?}");
 }
