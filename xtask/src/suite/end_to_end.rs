@@ -19,11 +19,12 @@ const USUAL_MAX: &str = "900";
 const EVERYTHING_ON: [(&str, &str); 2] =
     [("INVIVO_SAMPLING", "10kHz"), ("INVIVO_METRICS", "usual")];
 /// The files whose programs run once more with that: what an MPI program can do, and how it ends.
-const MEASURED: [&str; 8] = [
+const MEASURED: [&str; 9] = [
     "coexistence",
     "faults",
     "job_ends",
     "left_calls",
+    "mpi4py",
     "mpi_features",
     "one_sided",
     "remaining_functions",
