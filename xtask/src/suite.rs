@@ -68,7 +68,7 @@ pub const CHECKS: &[Check] = &[
     },
     Check {
         name: "plain",
-        about: "unit and property tests of what needs no MPI",
+        about: "all tests are built; unit and property tests of what needs no MPI",
         needs: None,
         run: plain,
     },
@@ -88,7 +88,7 @@ pub const CHECKS: &[Check] = &[
         name: "lints",
         about: "clippy, no warnings",
         needs: None,
-        run: |_| lints(),
+        run: lints,
     },
     Check {
         name: "scale",
@@ -194,14 +194,22 @@ fn all_passed(failed: &[String]) -> Result<Ended> {
     Ok(Ended::Passed)
 }
 
-/// The code on MPI is the same for all MPIs: it is checked against the bindings of one.
-fn lints() -> Result<Ended> {
+/// The code on MPI is the same for all MPIs but for their bindings, with which the link is checked
+/// in the long run.
+fn lints(all: bool) -> Result<Ended> {
     let strict =
         |clippy: &mut Command| check(clippy.args(["--all-targets", "--", "-D", "warnings"]));
     strict(&mut in_development::cargo_of_all("clippy"))?;
+    strict(&mut in_development::cargo_without_hooks("clippy"))?;
     for family in FAMILIES.into_iter().filter(|family| !family.is_first()) {
         let feature = format!("family-{}", family.name);
         strict(cargo().args(["clippy", "-p", "invivo-app-shim", "--features", &feature]))?;
+        if let Some(compiler) = family.compiler.filter(|_| all) {
+            let mut link = cargo();
+            link.env("CARGO_TARGET_DIR", family.target());
+            link.env("MPICC", compiler).args(["clippy", "--release"]);
+            strict(link.args(packages(&ON_MPI[..1])))?;
+        }
     }
     Ok(Ended::Passed)
 }

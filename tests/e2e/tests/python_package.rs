@@ -7,7 +7,7 @@ use invivo_e2e::remarks::not_tested;
 use std::process::Command;
 
 /// The longest that all of them take, in seconds; on a quiet machine it is one minute and a half.
-const SECONDS: &str = "900";
+const SECONDS: &str = "840";
 
 /// They compare its answers with what a program has done and with `invivo --json`, and run the
 /// examples of the manual.

@@ -35,8 +35,9 @@ pub const SIZES: [(u32, &str); 4] = [
 ];
 /// A job of as many ranks on so many nodes of different sizes, with one tool process on each, its
 /// processes dealt out at random: ranks, nodes, fan-in.
-pub const UNEVEN: [(u32, u32, &str); 2] = [
+pub const UNEVEN: [(u32, u32, &str); 3] = [
     (16_384, 128, "node,8,16"),
+    (131_072, 1_024, "node,8,8,16"),
     (1_048_576, 8_192, "node,32,16,16"),
 ];
 /// Members of each of these trees' roots.

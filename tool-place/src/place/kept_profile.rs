@@ -2,15 +2,15 @@
 //!
 //! Some samples are added up in each step of the place, which takes packets in between.
 
-use super::local_rank::Life;
+use super::local_rank::{Life, LocalRank};
 use super::local_ranks::LocalRanks;
-use crate::rank::kept_profile::KeptSamples;
+use crate::rank::kept_profile::{KeptSamples, STEP_SAMPLES};
 use crate::time_point::{Now, TimePoint};
 use invivo_analysis::profile::Adding;
 use invivo_proto::control::profile::{KeptTime, NoSamples, Past, Profile};
 use invivo_proto::control::stacks::Chosen;
 use invivo_proto::control::tree::{Partial, Up};
-use invivo_proto::ids::WaveId;
+use invivo_proto::ids::{Rank, WaveId};
 use invivo_tbon::job_time::JobClock;
 use std::collections::VecDeque;
 
@@ -21,31 +21,56 @@ const PATIENCE_NS: u64 = 750_000_000;
 /// Questions of the root, one after the other.
 #[derive(Default)]
 pub struct KeptProfiles {
-    asked: VecDeque<(WaveId, Now, Asked)>,
+    asked: VecDeque<Waiting>,
+}
+
+/// A question, the waves that ask it, and since when.
+struct Waiting {
+    waves: Vec<WaveId>,
+    begun: Now,
+    asked: Asked,
 }
 
 impl KeptProfiles {
-    /// Begins to answer; the answer comes by [`KeptProfiles::due`].
-    pub fn begin(&mut self, now: Now, wave: WaveId, asked: Asked) {
-        self.asked.push_back((wave, now, asked));
+    /// Begins to answer; the answer comes by [`KeptProfiles::due`]. The same question of several
+    /// is answered once.
+    pub fn begin(&mut self, now: Now, wave: WaveId, past: Past, chosen: Chosen) {
+        let same = |one: &&mut Waiting| one.asked.past == past && one.asked.chosen == chosen;
+        match self.asked.iter_mut().find(same) {
+            Some(one) => one.waves.push(wave),
+            None => self.asked.push_back(Waiting {
+                waves: vec![wave],
+                begun: now,
+                asked: Asked::new(past, chosen),
+            }),
+        }
     }
 
-    /// Adds up some more; the answer of the first question, once it is complete or has waited for
+    /// Adds up some more; the answers to the first question, once it is complete or has waited for
     /// long enough.
-    pub fn due(&mut self, now: Now, clock: &JobClock, local: &LocalRanks) -> Option<Up> {
-        let (_, begun, asked) = self.asked.front_mut()?;
+    pub fn due(&mut self, now: Now, clock: &JobClock, local: &LocalRanks) -> Vec<Up> {
+        let Some(Waiting { begun, asked, .. }) = self.asked.front_mut() else {
+            return Vec::new();
+        };
         let is_late = now.ns.saturating_sub(begun.ns) >= PATIENCE_NS;
-        if !is_late && !asked.add(&local.time_point(*begun, clock), local) {
-            return None;
+        // Also where it is late already: little is added up in one go.
+        if !asked.add(&local.time_point(*begun, clock), local) && !is_late {
+            return Vec::new();
         }
-        let (wave, begun, asked) = self.asked.pop_front()?;
-        let profile = asked.answer(&local.time_point(begun, clock), local);
-        Some(Up::Partial {
+        let Some(first) = self.asked.pop_front() else {
+            return Vec::new();
+        };
+        let profile = first
+            .asked
+            .answer(&local.time_point(first.begun, clock), local);
+        let coverage = local.coverage(now);
+        let answer = |wave| Up::Partial {
             wave,
-            partial: Partial::Profile(Box::new(profile)),
-            coverage: local.coverage(now),
+            partial: Partial::Profile(Box::new(profile.clone())),
+            coverage,
             missing: Vec::new(),
-        })
+        };
+        first.waves.into_iter().map(answer).collect()
     }
 
     /// Whether something is to be added up.
@@ -66,6 +91,8 @@ pub struct Asked {
     gone_until_ns: u64,
     not_kept: u64,
     adding: Adding,
+    /// What was reset behind the first step is not what was asked for.
+    reset_ns: Option<u64>,
 }
 
 impl Asked {
@@ -80,17 +107,42 @@ impl Asked {
             gone_until_ns: 0,
             not_kept: 0,
             adding: Adding::default(),
+            reset_ns: None,
         }
     }
 
     /// Adds up some more, as asked at this moment; whether that was all.
     pub fn add(&mut self, moment: &TimePoint<'_>, local: &LocalRanks) -> bool {
-        let chosen = self.chosen;
-        let mut others = local.iter().enumerate().skip(self.next);
-        let Some((index, (rank, one))) = others.find(|(_, (rank, _))| chosen.holds(*rank)) else {
-            return true;
-        };
-        self.next = index;
+        let reset_ns = local.feed.cuts.reset_job_ns();
+        if *self.reset_ns.get_or_insert(reset_ns) != reset_ns {
+            *self = Asked::new(self.past, self.chosen);
+        }
+        let mut left = STEP_SAMPLES;
+        while left > 0 {
+            let chosen = self.chosen;
+            let mut others = local.iter().enumerate().skip(self.next);
+            let next = others.find(|(_, (rank, _))| chosen.holds(*rank));
+            let Some((index, (rank, one))) = next else {
+                return true;
+            };
+            self.next = index;
+            if !self.add_of(rank, one, moment, local, &mut left) {
+                return false;
+            }
+            self.next += 1;
+        }
+        false
+    }
+
+    /// Adds up some more of a rank; whether that was all of it.
+    fn add_of(
+        &mut self,
+        rank: Rank,
+        one: &LocalRank,
+        moment: &TimePoint<'_>,
+        local: &LocalRanks,
+        left: &mut usize,
+    ) -> bool {
         let records = &one.records;
         let begun = match (self.of_rank.take(), one.life) {
             (Some(of_rank), _) => Ok(of_rank),
@@ -102,7 +154,7 @@ impl Asked {
         };
         let told = match begun {
             Ok(mut of_rank) => {
-                if !records.add_kept(&mut of_rank) {
+                if !records.add_kept(&mut of_rank, left) {
                     self.of_rank = Some(of_rank);
                     return false;
                 }
@@ -119,8 +171,7 @@ impl Asked {
         }
         self.adding
             .add(rank, told.map(|told| (told.seen, told.nodes)));
-        self.next += 1;
-        false
+        true
     }
 
     /// What has been added up, as asked at this moment.

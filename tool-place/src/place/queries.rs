@@ -5,7 +5,7 @@ use super::code_queries::{CodeQueries, Found};
 use super::commands::Commands;
 use super::grid;
 use super::hang_queries::HangQueries;
-use super::kept_profile::{self, KeptProfiles};
+use super::kept_profile::KeptProfiles;
 use super::local_ranks::LocalRanks;
 use super::metric_queries::MetricQueries;
 use super::profile_queries::ProfileQueries;
@@ -68,8 +68,7 @@ impl Queries {
                 chosen,
                 past: Some(past),
             } => {
-                let asked = kept_profile::Asked::new(past, chosen);
-                self.kept_profile.begin(now, wave, asked);
+                self.kept_profile.begin(now, wave, past, chosen);
                 return None;
             }
             Query::Metrics => {

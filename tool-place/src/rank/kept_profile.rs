@@ -15,8 +15,8 @@ use std::ops::Range;
 const LATE_NS: u64 = 1_500_000_000;
 
 /// How many samples are added up in one go: few milliseconds' worth, in which the packets of all
-/// ranks wait. In tests so few that every answer takes some steps.
-const STEP_SAMPLES: usize = if cfg!(test) { 1 << 9 } else { 1 << 16 };
+/// ranks wait. In tests so few that many answers take some steps.
+pub const STEP_SAMPLES: usize = if cfg!(test) { 1 << 9 } else { 1 << 16 };
 
 /// What a rank's buffers tell of a time.
 #[derive(Debug)]
@@ -86,12 +86,11 @@ impl RankRecords {
         })
     }
 
-    /// Adds up some more; whether that was all.
-    pub fn add_kept(&self, adding: &mut KeptSamples) -> bool {
-        let mut left = STEP_SAMPLES;
+    /// Adds up some more, at most `left` samples, which are taken off; whether that was all.
+    pub fn add_kept(&self, adding: &mut KeptSamples, left: &mut usize) -> bool {
         while adding.location < self.locations.len() {
             if let Some(buffer) = self.buffer_with_samples(adding.location) {
-                if !adding.read(buffer, &self.samples.paces, &mut left) {
+                if !adding.read(buffer, &self.samples.paces, left) {
                     return false;
                 }
                 let gone_until = buffer.samples_gone_until();
@@ -99,6 +98,10 @@ impl RankRecords {
                 let is_of_time = |until: &u64| *until >= adding.ticks.start;
                 let gone_until = gone_until.max(before).filter(is_of_time);
                 adding.told.gone_until = adding.told.gone_until.max(gone_until);
+            } else if let Some(last) = adding.last.take() {
+                // Somebody else has got the buffer while it was read.
+                adding.told.gone_until = adding.told.gone_until.max(Some(last.time));
+                adding.before = None;
             }
             adding.location += 1;
         }
@@ -151,8 +154,9 @@ impl KeptSamples {
     /// Reads on in a buffer, no more than `left` samples; whether it was read to the end. What it
     /// does not hold as it was written counts as far as it was read.
     fn read(&mut self, buffer: &Buffer, paces: &Paces, left: &mut usize) -> bool {
-        let begun = self.last.map(|last| last.time);
-        let mut reader = buffer.read_samples_since(begun.unwrap_or(self.ticks.start));
+        let begun = self.last;
+        let since = begun.map_or(self.ticks.start, |begun| begun.time);
+        let mut reader = buffer.read_samples_since(since);
         while let Ok(Some(contents)) = reader.next() {
             let Head::Sample {
                 time,
@@ -163,7 +167,7 @@ impl KeptSamples {
                 continue;
             };
             // Read the last time.
-            if begun.is_some_and(|begun| time <= begun) {
+            if begun.is_some_and(|begun| (time, ordinal) <= (begun.time, begun.ordinal)) {
                 continue;
             }
             if *left == 0 {

@@ -12,17 +12,27 @@ const TOOLS: [(&str, &str, &[&str]); 2] = [
     ("cargo-deny", "0.20.2", &[]),
 ];
 
-/// Where a tool lies, or will.
-pub fn tool(name: &str) -> PathBuf {
-    root().join("target/tools/bin").join(name)
+/// Where a tool lies, if it is there in the version that is wanted.
+pub fn tool(name: &str) -> Option<PathBuf> {
+    let (_, version, _) = TOOLS.iter().find(|(tool, ..)| *tool == name)?;
+    let program = home().join("bin").join(name);
+    (stamp(name, version).exists() && program.exists()).then_some(program)
+}
+
+fn home() -> PathBuf {
+    root().join("target/tools")
+}
+
+/// Has the version, so that another one is compiled over it.
+fn stamp(name: &str, version: &str) -> PathBuf {
+    home().join(format!("{name}-{version}"))
 }
 
 /// Compiles the tools that are not there, or not in this version.
 pub fn ensure() -> Result<()> {
-    let home = root().join("target/tools");
+    let home = home();
     for (name, version, options) in TOOLS {
-        let stamp = home.join(format!("{name}-{version}"));
-        if stamp.exists() && tool(name).exists() {
+        if tool(name).is_some() {
             continue;
         }
 
@@ -35,8 +45,8 @@ pub fn ensure() -> Result<()> {
         install.arg(format!("{name}@{version}")).args(options);
 
         let made = check(&mut install);
-        // The stamp has the version, so that another one is compiled over it.
-        step.end(made.and_then(|()| Ok(std::fs::write(&stamp, "")?)))?;
+        let stamp = stamp(name, version);
+        step.end(made.and_then(|()| Ok(std::fs::write(stamp, "")?)))?;
     }
     // A gigabyte that nothing needs any more.
     let left = home.join("build");

@@ -7,7 +7,7 @@
 
 use super::programs::{self, Program};
 use crate::run::{FAMILIES, cargo};
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use std::process::Command;
 use std::sync::Mutex;
 
@@ -69,6 +69,18 @@ pub fn cargo_of_all(what: &str) -> Command {
         command.args(packages(names));
     }
     command.args(["--features", &FEATURES.join(",")]);
+    against_first_mpi(command)
+}
+
+/// `cargo WHAT` of the crates that have hooks, as they are shipped.
+pub fn cargo_without_hooks(what: &str) -> Command {
+    let mut command = cargo();
+    command.arg(what).args(packages(&ON_MPI));
+    command.args(["-p", "invivo-launcher"]);
+    against_first_mpi(command)
+}
+
+fn against_first_mpi(mut command: Command) -> Command {
     let first = FAMILIES.iter().find_map(|family| family.compiler);
     command.envs(first.map(|compiler| ("MPICC", compiler)));
     command
@@ -82,6 +94,15 @@ pub fn tests() -> Result<Vec<Program>> {
         return Ok(built.clone());
     }
     let programs = programs::build(&mut cargo_of_all("test"))?;
+    for name in PLAIN
+        .iter()
+        .chain(&ALONE)
+        .chain(&ON_MPI)
+        .chain([&END_TO_END])
+    {
+        let is_of = |program: &Program| program.package() == *name;
+        ensure!(programs.iter().any(is_of), "no tests of {name} were built");
+    }
     Ok(built.insert(programs).clone())
 }
 

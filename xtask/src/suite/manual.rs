@@ -30,11 +30,11 @@ pub fn check() -> Result<Ended> {
         broken.join("\n")
     );
 
-    if !tool("mdbook").exists() {
+    let Some(mdbook) = tool("mdbook") else {
         let links = "links only: the book by mdbook, compiled first by --all";
         return Ok(Ended::PassedBut(links.into()));
-    }
-    let mut book = Command::new(tool("mdbook"));
+    };
+    let mut book = Command::new(mdbook);
     let built = book
         .arg("build")
         .arg(root().join("docs"))

@@ -5,7 +5,7 @@
 
 use crate::failed_tests::check_tests;
 use crate::run::{allow_root, bounded, output, root};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -28,31 +28,35 @@ pub fn build(test: &mut Command) -> Result<Vec<Program>> {
     // What is compiled is shown as always.
     test.stderr(Stdio::inherit());
     let said = output(test)?;
-    let messages = said
-        .lines()
-        .filter_map(|line| serde_json::from_str(line).ok());
-    let mut programs: Vec<Program> = messages.filter_map(|message| of(&message)).collect();
+    let mut programs = Vec::new();
+    for line in said.lines() {
+        let message = serde_json::from_str(line).with_context(|| line.to_owned())?;
+        let program = of(&message).with_context(|| format!("not understood: {line}"))?;
+        programs.extend(program);
+    }
     programs.sort();
     Ok(programs)
 }
 
-/// The tests' program that cargo has made, if this message says so.
-fn of(message: &Value) -> Option<Program> {
-    let is_test = message["profile"]["test"].as_bool() == Some(true);
-    let path = message["executable"].as_str().filter(|_| is_test)?;
+/// The tests' program that cargo has made, if this message says so; nothing where that cannot be
+/// understood.
+fn of(message: &Value) -> Option<Option<Program>> {
+    if message["profile"]["test"].as_bool() != Some(true) {
+        return Some(None);
+    }
     let folder = Path::new(message["manifest_path"].as_str()?).parent()?;
     // `path+file:///folder#package@version`, or `...#version` where the folder has the same name.
     let (_, behind) = message["package_id"].as_str()?.rsplit_once('#')?;
     let name = folder.file_name()?.to_str()?;
-    Some(Program {
+    Some(Some(Program {
         package: behind
             .split_once('@')
             .map_or(name, |(name, _)| name)
             .to_owned(),
         name: message["target"]["name"].as_str()?.to_owned(),
-        path: PathBuf::from(path),
+        path: PathBuf::from(message["executable"].as_str()?),
         folder: folder.to_owned(),
-    })
+    }))
 }
 
 /// How tests run.
@@ -117,7 +121,8 @@ mod tests {
 
     #[test]
     fn only_programs_of_tests_are_listed() {
-        let found = of(&message(true, "path+file:///a/e2e#invivo-e2e@0.1.0")).expect("a program");
+        let found = of(&message(true, "path+file:///a/e2e#invivo-e2e@0.1.0"));
+        let found = found.flatten().expect("a program");
         assert_eq!(
             (found.package.as_str(), found.name.as_str()),
             ("invivo-e2e", "soak")
@@ -126,13 +131,16 @@ mod tests {
             (found.path, found.folder),
             ("/a/soak-1".into(), "/a/e2e".into())
         );
-        assert_eq!(of(&message(false, "path+file:///a/e2e#0.1.0")), None);
-        assert_eq!(of(&serde_json::json!({ "reason": "build-finished" })), None);
+        assert_eq!(of(&message(false, "path+file:///a/e2e#0.1.0")), Some(None));
+        let finished = serde_json::json!({ "reason": "build-finished" });
+        assert_eq!(of(&finished), Some(None));
+        assert_eq!(of(&message(true, "something else")), None);
     }
 
     #[test]
     fn a_package_may_be_named_by_its_folder() {
-        let found = of(&message(true, "path+file:///a/e2e#0.1.0")).expect("a program");
+        let found = of(&message(true, "path+file:///a/e2e#0.1.0"));
+        let found = found.flatten().expect("a program");
         assert_eq!(found.package, "e2e");
     }
 }

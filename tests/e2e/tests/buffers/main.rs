@@ -207,7 +207,7 @@ fn by_iterations_every_nth_iteration_stays() {
 fn combinations_go_in_their_order() {
     keeps_what_is_defined(
         Family::Ompi,
-        "class:metric,iterations:2@MPI_Barrier,duration:5us",
+        "class:region,iterations:2@MPI_Barrier,duration:5us",
         &[2],
     );
 }
