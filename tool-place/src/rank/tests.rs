@@ -1,3 +1,4 @@
+mod kept_profile;
 mod salvage;
 
 use super::*;
