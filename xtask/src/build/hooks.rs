@@ -1,8 +1,8 @@
 //! Builds `target/dist-hooks`: the tree once more, with what only tests may switch on.
 //!
 //! Only programs and preloaded libraries with the feature `test-hooks` differ; all other files are
-//! links to `target/dist`. They are built in the development profile, of whose crates the tests
-//! have built most: what is tested with hooks are faults, clocks and contents, and never speed.
+//! links to `target/dist`. The programs are built in the development profile, of whose crates the
+//! tests have built most: what is tested with hooks are faults, clocks and contents, never speed.
 
 use super::compile::{Linked, compile};
 use super::install::{install, without_mpi};
@@ -52,14 +52,15 @@ fn build(tree: &Path, all: bool) -> Result<()> {
     Ok(())
 }
 
-/// The preloaded library, which reads the clock.
+/// The preloaded library, which reads the clock: in its own profile, because it is one whole only
+/// where all of it is compiled together.
 fn shim(family: Family, tree: &Path) -> Result<()> {
     let mut build = Linked::Here.build()?;
     let features = format!("family-{},test-hooks", family.name);
     build.args(["-p", "invivo-app-shim", "--features", &features]);
-    compile(build, &family.target(), PROFILE, "test hooks")?;
+    compile(build, &family.target(), "shim", "test hooks")?;
     let library = "libinvivo_shim.so";
-    let built = Linked::Here.results(&family.target(), FOLDER).join(library);
+    let built = Linked::Here.results(&family.target(), "shim").join(library);
     install(&built, &family.place_in(tree, library))?;
     Ok(())
 }
