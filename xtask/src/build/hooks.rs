@@ -1,19 +1,16 @@
 //! Builds `target/dist-hooks`: the tree once more, with what only tests may switch on.
 //!
 //! Only programs and preloaded libraries with the feature `test-hooks` differ; all other files are
-//! links to `target/dist`. The programs are built in the development profile, of whose crates the
-//! tests have built most: what is tested with hooks are faults, clocks and contents, never speed.
+//! links to `target/dist`. The launcher is the one that tests are built with. What takes calls and
+//! records is built as in the tree, because tests with hooks flood it.
 
 use super::compile::{Linked, compile};
 use super::install::{install, without_mpi};
+use super::packages::PROGRAMS;
 use crate::run::{FAMILIES, Family, Step, dist, dist_hooks};
 use crate::suite::in_development;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
-
-/// The profile, and where cargo puts what it builds in it.
-const PROFILE: &str = "dev";
-const FOLDER: &str = "debug";
 
 /// Builds it beside a `target/dist` that is there. With `all`, of all MPIs, and not only of the
 /// first.
@@ -26,42 +23,62 @@ pub fn run(all: bool) -> Result<PathBuf> {
 
 fn build(tree: &Path, all: bool) -> Result<()> {
     link_all(&dist(), tree)?;
+    launcher(tree)?;
     for family in FAMILIES.into_iter().filter(|one| all || one.is_first()) {
         let Some(compiler) = family.compiler else {
             continue;
         };
-        let mut build = if family.is_first() {
-            in_development::cargo_of_all("build")
-        } else {
-            let mut build = Linked::Here.build()?;
-            build.args(["-p", "invivo-tool-process", "--features", "test-hooks"]);
-            build
-        };
-        build.env("MPICC", compiler);
-        compile(build, &family.target(), PROFILE, "tests")?;
-        let built = Linked::Here.results(&family.target(), FOLDER);
-        install(
-            &without_mpi(&built.join("tool-process"))?,
-            &family.place_in(tree, "tool-process"),
-        )?;
-        if family.is_first() {
-            install(&built.join("invivo"), &tree.join("bin/invivo"))?;
-        }
-        shim(family, tree)?;
+        // Each keeps one core busy, most of the time.
+        std::thread::scope(|scope| {
+            let shim = scope.spawn(|| shim(family, tree));
+            let tool = tool(family, compiler, tree);
+            shim.join().expect("it does not panic").and(tool)
+        })?;
     }
     Ok(())
 }
 
-/// The preloaded library, which reads the clock: in its own profile, because it is one whole only
-/// where all of it is compiled together.
+fn launcher(tree: &Path) -> Result<()> {
+    let target = FAMILIES[0].target();
+    compile(
+        in_development::cargo_of_all("build"),
+        &target,
+        "dev",
+        "tests",
+    )?;
+    let built = Linked::Here.results(&target, "debug").join("invivo");
+    install(&built, &tree.join("bin/invivo"))?;
+    Ok(())
+}
+
+/// The tool process, built with the packages that are built with it for the tree: others ask for
+/// other features of what they share, and all of that would be compiled again.
+fn tool(family: Family, compiler: &str, tree: &Path) -> Result<()> {
+    let mut build = Linked::Here.build()?;
+    build.env("MPICC", compiler);
+    if family.is_first() {
+        for (_, package, _) in PROGRAMS {
+            build.args(["-p", package]);
+        }
+    }
+    build.args(["-p", "invivo-tool-process"]);
+    build.args(["--features", "invivo-tool-process/test-hooks"]);
+    compile(build, &family.target(), "release", "test hooks")?;
+    let name = "tool-process";
+    let built = Linked::Here.results(&family.target(), "release").join(name);
+    install(&without_mpi(&built)?, &family.place_in(tree, name))?;
+    Ok(())
+}
+
+/// The preloaded library, which reads the clock.
 fn shim(family: Family, tree: &Path) -> Result<()> {
     let mut build = Linked::Here.build()?;
     let features = format!("family-{},test-hooks", family.name);
     build.args(["-p", "invivo-app-shim", "--features", &features]);
     compile(build, &family.target(), "shim", "test hooks")?;
-    let library = "libinvivo_shim.so";
-    let built = Linked::Here.results(&family.target(), "shim").join(library);
-    install(&built, &family.place_in(tree, library))?;
+    let name = "libinvivo_shim.so";
+    let built = Linked::Here.results(&family.target(), "shim").join(name);
+    install(&built, &family.place_in(tree, name))?;
     Ok(())
 }
 
