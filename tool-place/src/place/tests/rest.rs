@@ -55,10 +55,8 @@ fn a_quiet_place_asks_its_ranks_to_wake_it() {
     }
     assert!(scene.place.ask_to_be_woken(), "they have rung");
 
-    // Who has more to say behind it wakes the place.
     scene.command(1, Verb::Resume);
-    scene.step(1);
-    assert_eq!(scene.place.pace(scene.now), Pace::Calm(REST_CALM));
+    assert_eq!(scene.place.pace(scene.now), Pace::Alert);
 }
 
 #[test]
