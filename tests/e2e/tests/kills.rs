@@ -23,7 +23,7 @@ use std::time::Instant;
 const SEED: u64 = 1;
 
 /// Cases of the short campaign.
-const SOME: usize = 100;
+const SOME: usize = 40;
 /// Of so many cases one report may be late, see [`Outcome::is_late`].
 const LATE_ONE_IN: usize = 100;
 /// Reports that may be late in a short campaign.
