@@ -174,13 +174,13 @@ fn plain(all: bool) -> Result<Ended> {
         cases: all.then_some("20000"),
         ..How::default()
     };
-    let mut failed = programs::run(&plain, how);
+    let mut failed = programs::run(&plain, how, |_| {});
     let how = How {
         one_by_one: true,
         ..how
     };
     std::thread::scope(|scope| {
-        let running = halves.map(|half| scope.spawn(move || programs::run(&half, how)));
+        let running = halves.map(|half| scope.spawn(move || programs::run(&half, how, |_| {})));
         for half in running {
             failed.extend(half.join().expect("it does not panic"));
         }
@@ -247,7 +247,7 @@ fn mpi(all: bool) -> Result<Ended> {
         seconds: "900",
         ..How::default()
     };
-    let mut failed = programs::run(&on_first, how);
+    let mut failed = programs::run(&on_first, how, |_| {});
 
     for family in FAMILIES.into_iter().filter(|family| !family.is_first()) {
         let Some(compiler) = family.compiler else {
@@ -258,7 +258,7 @@ fn mpi(all: bool) -> Result<Ended> {
             .env("MPICC", compiler);
         let names = if all { &ON_MPI[..] } else { &ON_MPI[..1] };
         test.args(["test", "--release"]).args(packages(names));
-        failed.extend(programs::run(&programs::build(&mut test)?, how));
+        failed.extend(programs::run(&programs::build(&mut test)?, how, |_| {}));
     }
     all_passed(&failed)
 }

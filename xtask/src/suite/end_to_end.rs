@@ -4,8 +4,7 @@
 use super::ended::Ended;
 use super::in_development::{self, END_TO_END};
 use super::parts::{Part, Parts};
-use super::programs::{How, Program};
-use crate::failed_tests::check_tests;
+use super::programs::{self, How, Program};
 use crate::release;
 use crate::run::{dist, dist_hooks, output, python, root};
 use anyhow::{Context, Result, bail, ensure};
@@ -41,18 +40,15 @@ fn programs() -> Result<Vec<Program>> {
 
 /// The tests that are not long.
 pub fn usual() -> Result<Ended> {
-    let mut failed = Vec::new();
-    for program in programs()? {
-        eprintln!("xtask: tests of {}", program.title());
-        let mut test = program.command(How {
-            seconds: USUAL_MAX,
-            one_by_one: true,
-            ..How::default()
-        });
-        if let Err(error) = check_tests(environment(&mut test)) {
-            failed.push(format!("{}: {error:#}", program.title()));
-        }
-    }
+    let how = How {
+        seconds: USUAL_MAX,
+        one_by_one: true,
+        ..How::default()
+    };
+    let prepare = |test: &mut Command| {
+        environment(test);
+    };
+    let failed = programs::run(&programs()?, how, prepare);
     ensure!(failed.is_empty(), "{}", failed.join("\n"));
     Ok(Ended::Passed)
 }

@@ -98,10 +98,13 @@ impl Program {
 }
 
 /// Runs them one after the other, all of them whatever fails; gives a text for each that did.
-pub fn run(programs: &[Program], how: How) -> Vec<String> {
+/// `prepare` adds what they find in their environment.
+pub fn run(programs: &[Program], how: How, prepare: fn(&mut Command)) -> Vec<String> {
     let failure = |program: &Program| {
         eprintln!("xtask: tests of {}", program.title());
-        let ended = check_tests(&mut program.command(how));
+        let mut test = program.command(how);
+        prepare(&mut test);
+        let ended = check_tests(&mut test);
         ended
             .err()
             .map(|error| format!("{}: {error:#}", program.title()))
