@@ -1,6 +1,6 @@
 //! C programs that tests compile, start, and tell what to do, line by line.
 
-use rustix::process::Pid;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child as Process, ChildStdin, ChildStdout, Command, Stdio};
 
@@ -64,10 +64,13 @@ impl TestProgram {
         self.end()
     }
 
-    /// Lets it end; its end is not waited for.
+    /// Lets it end; what the system keeps of it until somebody has waited for it stays.
     pub fn end_input(&mut self) {
         self.input = None;
         let _ = self.output.read_to_end(&mut Vec::new());
+        // Its output is closed a little before it has ended.
+        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(self.pid()), ended).expect("it ends");
     }
 
     /// Lets it end, and waits for that.

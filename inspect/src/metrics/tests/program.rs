@@ -250,7 +250,7 @@ impl Program {
         assert_eq!(self.0.run("again"), "begun\n");
     }
 
-    /// Lets it end; nobody waits for that.
+    /// Lets it end; nobody asks how it ended.
     pub fn end(&mut self) {
         self.0.end_input();
     }
