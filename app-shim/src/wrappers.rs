@@ -15,6 +15,7 @@ mod init;
 mod macros;
 mod mpi_t;
 mod pcontrol;
+mod phases;
 mod program_metrics;
 mod recorded;
 mod regions;

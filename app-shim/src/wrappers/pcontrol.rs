@@ -1,4 +1,5 @@
-//! The wrapper of `MPI_Pcontrol`, by which programs switch recording of their own rank.
+//! The wrapper of `MPI_Pcontrol`, by which programs switch recording of their own rank, and tell
+//! which phase they are in.
 //!
 //! What else a program passes is meant for other tools, and only they know what it is: all goes on
 //! to them as it came.
@@ -7,12 +8,17 @@
 use crate::lifecycle::refusals::missing_function;
 use crate::record::program_switch;
 use crate::resolve::symbols::NextFunction;
+use crate::wrappers::phases;
 use core::ffi::{c_int, c_void};
 
-/// What the level means here: 0 is off, 1 is on. Others are for other tools.
-fn switch(level: c_int) {
-    if let 0 | 1 = level {
-        program_switch::switch(level == 1);
+/// What the level means here. Others are for other tools.
+fn take(level: c_int) {
+    match level {
+        0 | 1 => program_switch::switch(level == 1),
+        phases::FIRST.. => phases::begin(level),
+        // The smallest has no opposite.
+        _ if level.saturating_neg() >= phases::FIRST => phases::end(level.saturating_neg()),
+        _ => {}
     }
 }
 
@@ -36,7 +42,7 @@ macro_rules! pcontrol {
         extern "C" fn $follow(level: c_int) -> *const c_void {
             static NEXT: NextFunction =
                 NextFunction::by_bytes(concat!(stringify!($name), "\0").as_bytes());
-            switch(level);
+            take(level);
             next(&NEXT)
         }
 

@@ -10,7 +10,7 @@ use crate::record::regions::change;
 use crate::record::thread_location::known;
 use crate::resolve::{modules, symbols::NextFunction};
 use crate::track::regions::{Name, found_function, of_function};
-use core::ffi::{c_char, c_void};
+use core::ffi::{CStr, c_char, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use invivo_proto::ids::RegionId;
 
@@ -50,6 +50,18 @@ pub unsafe extern "C" fn invivo_region_end(name: *const c_char) {
         Some(region) => change(here, |location| location.leave_region(region, MARKED)),
         None => {}
     }
+}
+
+/// Begins a region that the program tells otherwise than by a mark.
+pub fn begin(name: &CStr) {
+    // SAFETY: a string of C.
+    unsafe { invivo_region_begin(name.as_ptr()) }
+}
+
+/// Ends it.
+pub fn end(name: &CStr) {
+    // SAFETY: a string of C.
+    unsafe { invivo_region_end(name.as_ptr()) }
 }
 
 /// Numbers a region that was not met before; not where the regions of the thread do not change.

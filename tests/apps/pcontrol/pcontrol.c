@@ -1,5 +1,5 @@
-/* Ranks of which the odd ones switch recording off and on for themselves, and count what they call
- * while it is on.
+/* Ranks that tell their phases, and of which the odd ones switch recording off and on for themselves
+ * and count what they call while it is on.
  *
  * While they are off each rank leaves LOG_DIR/RANK.off and waits for LOG_DIR/go. */
 #include "counting.h"
@@ -44,7 +44,15 @@ int main(int argc, char **argv)
     CALL(MPI_Init)(&argc, &argv);
     CALL(MPI_Comm_rank)(MPI_COMM_WORLD, &me);
     CALL(MPI_Comm_size)(MPI_COMM_WORLD, &all);
-    sum = meet(3);
+    MPI_Pcontrol(3);
+    sum = meet(2);
+    MPI_Pcontrol(2147483647, "the last there is");
+    MPI_Pcontrol(-4);
+    MPI_Pcontrol(2);
+    sum += meet(1);
+    MPI_Pcontrol(3);
+    MPI_Pcontrol(-3);
+    MPI_Pcontrol(-2147483647 - 1);
     SEEN(MPI_Irecv)(&posted_on, 1, MPI_INT, (me + 1) % all, 4, MPI_COMM_WORLD, &on);
     switch_to(0);
     SEEN(MPI_Irecv)(&posted_off, 1, MPI_INT, (me + 1) % all, 5, MPI_COMM_WORLD, &off);

@@ -1,4 +1,5 @@
-! What pcontrol.c does, in Fortran: ranks of which the odd ones switch recording off and on for themselves.
+! What pcontrol.c does, in Fortran: ranks that tell their phases, and of which the odd ones switch
+! recording off and on for themselves.
 include '../common/counting.f90'
 
 module switching
@@ -46,7 +47,15 @@ program pcontrol
     call mpi_init(error)
     call mpi_comm_rank(mpi_comm_world, me, error)
     call mpi_comm_size(mpi_comm_world, all, error)
-    call meet(3, total)
+    call mpi_pcontrol(3)
+    call meet(2, total)
+    call mpi_pcontrol(huge(0))
+    call mpi_pcontrol(-4)
+    call mpi_pcontrol(2)
+    call meet(1, total)
+    call mpi_pcontrol(3)
+    call mpi_pcontrol(-3)
+    call mpi_pcontrol(-huge(0) - 1)
     call seen('MPI_Irecv')
     call mpi_irecv(posted_on, 1, mpi_integer, mod(me + 1, all), 4, mpi_comm_world, on, error)
     call switch_to(0)

@@ -1,14 +1,28 @@
-//! `MPI_Pcontrol`: programs switch recording of their own ranks off and on.
+//! `MPI_Pcontrol`: programs switch recording of their own ranks off and on, and tell their phases.
 
 use invivo_e2e::checks;
+use invivo_e2e::clients::number;
 use invivo_e2e::job::Job;
 use invivo_e2e::mpi::Family;
 use invivo_e2e::programs::{Language, in_language};
+use serde_json::Value;
+use std::collections::BTreeMap;
 
 const RANKS: u32 = 2;
 
+/// The phases that were told, and how often they began.
+fn phases(regions: &Value) -> BTreeMap<String, u64> {
+    let rows = regions["rows"].as_array().expect("rows");
+    let row = |row: &Value| {
+        assert!(number(row, "/mpi_ns") > 0, "it calls MPI: {row}");
+        let name = row["name"].as_str().expect("a name").to_owned();
+        (name, number(row, "/visits"))
+    };
+    rows.iter().map(row).collect()
+}
+
 /// What a rank calls while it has switched recording off is not there, and all else is; switching
-/// from outside does not switch it on.
+/// from outside does not switch it on. Other levels are phases.
 #[test]
 fn ranks_switch_recording_for_themselves() {
     for family in Family::ALL {
@@ -29,6 +43,11 @@ fn ranks_switch_recording_for_themselves() {
                     .contains("rank 1 has switched its own recording off"),
                 "{what}: {status}"
             );
+            let told = phases(&client.json(&["regions"]));
+            let expected = [("phase 2147483647", 1), ("phase 3", 2)];
+            let expected =
+                expected.map(|(name, visits)| (name.to_owned(), visits * u64::from(RANKS)));
+            assert_eq!(told, BTreeMap::from(expected), "{what}");
             running.tell("go");
 
             let ended = running.end();
