@@ -88,43 +88,53 @@ fn it_rests_with_neighbours_that_can_wake_it() {
         0,
         "the parent's clock is its own"
     );
-    let far = Whereabouts {
-        system: 8,
-        ..here(50)
-    };
-    assert!(!calm(here(50), far).0.is_woken_by_all());
+    assert!(!calm(here(50), far()).0.is_woken_by_all());
     assert!(!calm(here(50), here(0)).0.is_woken_by_all());
 }
 
+/// Somewhere where nobody can be woken from here.
+fn far() -> Whereabouts {
+    Whereabouts {
+        system: 8,
+        ..here(50)
+    }
+}
+
+/// Orders a command, and has it acknowledged by the member.
+fn command_and_ack(node: &mut Node<MergeFn>, now_ns: u64) {
+    let resume = Command {
+        id: CommandId(1),
+        verb: Verb::Resume,
+    };
+    node.step(now_ns, Input::Down(Down::Command(resume)));
+    assert!(node.is_alert(now_ns + 3 * ALERT_NS), "it is under way");
+    let acks = Acks::default();
+    let command = CommandId(1);
+    up(node, now_ns, Up::Ack { command, acks });
+}
+
 #[test]
-fn commands_and_questions_keep_it_alert_for_a_while() {
+fn commands_keep_it_alert_while_they_are_under_way() {
     let (mut node, now_ns) = calm(here(50), here(40));
     for message in [Down::Heartbeat, Down::Groups(Default::default())] {
         node.step(now_ns, Input::Down(message));
         assert!(!node.is_alert(now_ns));
     }
-    let pause = Command {
-        id: CommandId(1),
-        verb: Verb::Resume,
-    };
-    node.step(now_ns, Input::Down(Down::Command(pause)));
+    command_and_ack(&mut node, now_ns);
+    assert!(!node.is_alert(now_ns), "who has more to say wakes it");
+}
+
+#[test]
+fn it_waits_for_more_of_those_who_cannot_wake_it() {
+    let (mut node, now_ns) = calm(here(50), far());
+    command_and_ack(&mut node, now_ns);
     assert!(node.is_alert(now_ns + ALERT_NS - 1));
-    assert!(node.is_alert(now_ns + 3 * ALERT_NS), "it is under way");
-    let acks = Acks::default();
-    up(
-        &mut node,
-        now_ns,
-        Up::Ack {
-            command: CommandId(1),
-            acks,
-        },
-    );
     assert!(!node.is_alert(now_ns + ALERT_NS));
 }
 
 #[test]
 fn questions_that_nobody_asked_keep_it_alert_until_answered() {
-    let (mut node, now_ns) = calm(here(50), here(40));
+    let (mut node, now_ns) = calm(here(50), far());
     let wave = WaveId(3);
     // The watchdog's, and the governor's.
     for (query, partial) in [

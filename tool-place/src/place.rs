@@ -17,6 +17,7 @@ mod commands;
 mod grid;
 mod group_exchange;
 mod hang_queries;
+mod held_queries;
 mod interval_timer;
 mod job_end;
 mod kept_profile;
@@ -29,6 +30,7 @@ mod peers;
 mod pressure;
 mod profile_queries;
 mod queries;
+mod questions;
 mod rank_counts;
 mod region_names;
 mod rest;
@@ -324,14 +326,7 @@ impl Place {
                 self.catch_up(now);
                 self.command(now, &command)
             }
-            Down::Query { wave, query } => {
-                self.catch_up(now);
-                let clock = self.tree.clock();
-                let answer =
-                    self.queries
-                        .begin(now, wave, query, clock, &self.commands, &mut self.local);
-                answer.into_iter().collect()
-            }
+            Down::Query { wave, query } => self.query(now, wave, query),
             Down::Heartbeat => self.commands.heartbeat(now, &mut self.local),
             Down::Groups(groups) => {
                 self.local.feed.analyses.learn_groups(groups);
@@ -417,13 +412,6 @@ impl Place {
                 self.commands.pause(now, command, &mut self.local)
             }
         }
-    }
-
-    /// Answers the questions for which supervisors have been waited for.
-    fn answer_due_queries(&mut self, now: Now) {
-        let (is_paused, clock) = (self.commands.is_paused(now), self.tree.clock());
-        let answers = self.queries.due(now, is_paused, clock, &mut self.local);
-        self.answer(now, answers);
     }
 
     /// Takes what one rank recorded, if it is time. Whether there was work.

@@ -1,7 +1,9 @@
 //! Exchanges communicators' members with the parent: reports definitions, requests unknown groups.
 
 use crate::analyses::Analyses;
+use crate::time_point::LATENCY_NS;
 use invivo_proto::control::tree::Up;
+use invivo_proto::ids::CommId;
 
 /// Between two questions for members of communicators: until the first is answered, their traffic
 /// is not resolved, and a screen shows that for no longer than this.
@@ -13,8 +15,9 @@ const WANT_LAST_NS: u64 = 20_000_000;
 #[derive(Debug, Default)]
 pub struct GroupExchange {
     asked_ns: u64,
-    /// Groups were wanted then.
+    /// Members are missing, and since when some are.
     is_wanting: bool,
+    since_ns: u64,
 }
 
 impl GroupExchange {
@@ -45,9 +48,42 @@ impl GroupExchange {
         if !unasked && now_ns.saturating_sub(self.asked_ns) < period_ns {
             return None;
         }
+        let wanted = self.unknown(now_ns, analyses);
+        self.ask(now_ns, wanted)
+    }
+
+    /// Asks for groups before an answer that is to be about them, where nobody was asked yet.
+    pub fn wanted_for_answer(&mut self, now_ns: u64, analyses: &mut Analyses) -> Option<Up> {
+        let was_wanting = self.is_wanting;
+        let wanted = self.unknown(now_ns, analyses);
+        match was_wanting {
+            false => self.ask(now_ns, wanted),
+            true => None,
+        }
+    }
+
+    /// Whether what is missing may come in time for an answer: what has not come till now is not
+    /// waited for again.
+    pub fn is_expecting(&self, now_ns: u64) -> bool {
+        self.is_wanting && now_ns.saturating_sub(self.since_ns) < LATENCY_NS
+    }
+
+    fn ask(&mut self, now_ns: u64, wanted: Vec<CommId>) -> Option<Up> {
         self.asked_ns = now_ns;
-        let wanted = analyses.wanted_groups();
-        self.is_wanting = !wanted.is_empty();
         self.is_wanting.then_some(Up::WantGroups(wanted))
+    }
+
+    /// Whether the members of all communicators that ranks met are known.
+    pub fn are_known(&mut self, now_ns: u64, analyses: &mut Analyses) -> bool {
+        self.unknown(now_ns, analyses).is_empty()
+    }
+
+    fn unknown(&mut self, now_ns: u64, analyses: &mut Analyses) -> Vec<CommId> {
+        let wanted = analyses.wanted_groups();
+        if !self.is_wanting {
+            self.since_ns = now_ns;
+        }
+        self.is_wanting = !wanted.is_empty();
+        wanted
     }
 }

@@ -1,10 +1,11 @@
-//! Answers queries of the root, at once or when the supervisors of the ranks have answered.
+//! Answers queries of the root, at once or when what they wait for has come.
 
 use super::answers;
 use super::code_queries::{CodeQueries, Found};
 use super::commands::Commands;
 use super::grid;
 use super::hang_queries::HangQueries;
+use super::held_queries::HeldQueries;
 use super::kept_profile::KeptProfiles;
 use super::local_ranks::LocalRanks;
 use super::metric_queries::MetricQueries;
@@ -18,9 +19,10 @@ use invivo_proto::control::tree::{Partial, Query, Up};
 use invivo_proto::ids::WaveId;
 use invivo_tbon::job_time::JobClock;
 
-/// Questions that wait for supervisors, or have several parts.
+/// Questions that wait, for supervisors or for members of communicators, or have several parts.
 #[derive(Default)]
 pub struct Queries {
+    pub held: HeldQueries,
     pub hang: HangQueries,
     pub stacks: StackQueries,
     pub code: CodeQueries,

@@ -34,7 +34,14 @@ pub fn page(
     is_over: bool,
     local: &mut LocalRanks,
 ) -> Timeline {
+    // A communicator's members are told by one of them, which may have a later page.
+    for one in &mut local.ranks {
+        one.records.define(&mut local.feed);
+    }
     let mut timeline = pieces(now, query, clock, is_paused, is_over, local);
+    for piece in &timeline.pieces {
+        meet_unnamed(piece, local);
+    }
     let moment = local.time_point(now, clock);
     let oldest_ns = timeline.pieces.iter().filter_map(begin_ns).min();
     timeline.clock_error_ns = match oldest_ns {
@@ -42,6 +49,20 @@ pub fn page(
         None => moment.error_ns(),
     };
     timeline
+}
+
+/// Peers that nobody knows yet are to be asked for.
+fn meet_unnamed(piece: &Piece, local: &mut LocalRanks) {
+    let calls = piece.rows.iter().filter(|row| !row.is_region);
+    let all = calls.flat_map(|row| {
+        let parts = row.parts.iter().map(|part| &part.facts);
+        parts.chain([&row.facts])
+    });
+    let unnamed = all.filter(|facts| !piece.peers.contains_key(&(facts.comm, facts.peer)));
+    for facts in unnamed {
+        let analyses = &mut local.feed.analyses;
+        analyses.meet(piece.location.rank, facts.comm, facts.peer);
+    }
 }
 
 /// When the first of its calls began, in job time.
