@@ -21,6 +21,7 @@ use compile::{Compiled, compile, compile_c, print_table};
 use install::{install, marks, share, without_mpi};
 use packages::{PROGRAMS, TOOLS};
 use std::path::PathBuf;
+use std::process::Command;
 
 /// What a step installed and what it compiled for that.
 #[derive(Default)]
@@ -126,18 +127,7 @@ fn programs(families: &[Family], linked: Linked) -> Result<Built> {
     let step = Step::begin(format!("building invivo, its client, ui-gateway{with}"));
 
     let target = root().join("target");
-    let mut build = linked.build()?;
-    for (_, package, _) in PROGRAMS {
-        build.args(["-p", package]);
-    }
-    // For other families `tools` builds them, in their own target directories.
-    if let Some(compiler) = first.and_then(|family| family.compiler) {
-        build.env("MPICC", compiler);
-        for (_, package) in TOOLS {
-            build.args(["-p", package]);
-        }
-    }
-
+    let build = command(first, linked)?;
     let compiled = compile(build, &target, "release", "programs, and tools on Open MPI");
     let mut built = Built {
         files: Vec::new(),
@@ -154,6 +144,25 @@ fn programs(families: &[Family], linked: Linked) -> Result<Built> {
     built.files.extend(share(&dist())?);
     built.files.extend(marks(&dist())?);
     Ok(built)
+}
+
+/// Builds the programs, and with a family its tool processes: the packages that are built together.
+///
+/// Whoever builds more of them names them all, because fewer packages ask for other features of
+/// what they share, and all of that would be compiled again. For further families `tools` builds
+/// them, in their own target directories.
+pub fn command(with_tools: Option<Family>, linked: Linked) -> Result<Command> {
+    let mut build = linked.build()?;
+    for (_, package, _) in PROGRAMS {
+        build.args(["-p", package]);
+    }
+    if let Some(compiler) = with_tools.and_then(|family| family.compiler) {
+        build.env("MPICC", compiler);
+        for (_, package) in TOOLS {
+            build.args(["-p", package]);
+        }
+    }
+    Ok(build)
 }
 
 /// The preloaded library. It needs no MPI; its profile has no unwinding.

@@ -91,18 +91,6 @@ pub const CHECKS: &[Check] = &[
         run: lints,
     },
     Check {
-        name: "scale",
-        about: "a tree of 1,048,576 simulated ranks against the closed form",
-        needs: None,
-        run: scale,
-    },
-    Check {
-        name: "mpi",
-        about: "unit tests of the tool processes",
-        needs: None,
-        run: mpi,
-    },
-    Check {
         name: "build",
         about: "the trees in target/dist and, with test hooks, in target/dist-hooks",
         needs: None,
@@ -113,6 +101,18 @@ pub const CHECKS: &[Check] = &[
         about: "no panic and no allocation behind an MPI function of the built shims",
         needs: Some("build"),
         run: |_| passed(wrappers::check()),
+    },
+    Check {
+        name: "scale",
+        about: "a tree of 1,048,576 simulated ranks against the closed form",
+        needs: None,
+        run: scale,
+    },
+    Check {
+        name: "mpi",
+        about: "unit tests of the tool processes",
+        needs: None,
+        run: mpi,
     },
     Check {
         name: "release",
@@ -214,24 +214,15 @@ fn lints(all: bool) -> Result<Ended> {
     Ok(Ended::Passed)
 }
 
-/// Builds the simulation beside the tool processes of a family, whose crates it shares, and which
-/// are wanted next; then runs it.
+/// Builds the simulation beside the programs, whose crates it shares; then runs it.
 fn scale(all: bool) -> Result<Ended> {
-    let Some((family, compiler)) = FAMILIES
-        .iter()
-        .find_map(|family| Some((family, family.compiler?)))
-    else {
-        return Ok(Ended::Skipped("no family has tool processes".into()));
-    };
+    let first = FAMILIES.into_iter().find(|family| family.is_first());
+    let target = root().join("target");
+    let mut build = build::command(first, Linked::Here)?;
+    build.env("CARGO_TARGET_DIR", &target);
+    check(build.args(["--release", "-p", "invivo-sim"]))?;
 
-    let mut build = cargo();
-    build
-        .env("CARGO_TARGET_DIR", family.target())
-        .env("MPICC", compiler);
-    build.args(["build", "--release", "-p", "invivo-sim"]);
-    check(build.args(packages(&ON_MPI[1..])))?;
-
-    let mut run = run::bounded("600", family.target().join("release/sim"));
+    let mut run = run::bounded("600", target.join("release/sim"));
     run.arg("scale");
     if !all {
         run.args(["--uneven-max", "131072"]);

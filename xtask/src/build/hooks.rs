@@ -6,7 +6,6 @@
 
 use super::compile::{Linked, compile};
 use super::install::{install, without_mpi};
-use super::packages::PROGRAMS;
 use crate::run::{FAMILIES, Family, Step, dist, dist_hooks};
 use crate::suite::in_development;
 use anyhow::{Context, Result};
@@ -54,13 +53,11 @@ fn launcher(tree: &Path) -> Result<()> {
 /// The tool process, built with the packages that are built with it for the tree: others ask for
 /// other features of what they share, and all of that would be compiled again.
 fn tool(family: Family, compiler: &str, tree: &Path) -> Result<()> {
-    let mut build = Linked::Here.build()?;
+    let mut build = match family.is_first() {
+        true => super::command(Some(family), Linked::Here)?,
+        false => Linked::Here.build()?,
+    };
     build.env("MPICC", compiler);
-    if family.is_first() {
-        for (_, package, _) in PROGRAMS {
-            build.args(["-p", package]);
-        }
-    }
     build.args(["-p", "invivo-tool-process"]);
     build.args(["--features", "invivo-tool-process/test-hooks"]);
     compile(build, &family.target(), "release", "test hooks")?;
