@@ -12,10 +12,10 @@ use crate::wrappers::phases;
 use core::ffi::{c_int, c_void};
 
 /// What the level means here. Others are for other tools.
-fn take(level: c_int) {
+fn take(level: c_int, by_pmpi: bool) {
     match level {
         0 | 1 => program_switch::switch(level == 1),
-        phases::FIRST.. => phases::begin(level),
+        phases::FIRST.. => phases::begin(level, by_pmpi),
         // The smallest has no opposite.
         _ if level.saturating_neg() >= phases::FIRST => phases::end(level.saturating_neg()),
         _ => {}
@@ -38,11 +38,11 @@ extern "C" fn missing() -> c_int {
 
 /// Both names, each with its own next function.
 macro_rules! pcontrol {
-    ($name:ident, $follow:ident) => {
+    ($name:ident, $follow:ident, $by_pmpi:literal) => {
         extern "C" fn $follow(level: c_int) -> *const c_void {
             static NEXT: NextFunction =
                 NextFunction::by_bytes(concat!(stringify!($name), "\0").as_bytes());
-            take(level);
+            take(level, $by_pmpi);
             next(&NEXT)
         }
 
@@ -105,5 +105,5 @@ macro_rules! pcontrol {
         }
     };
 }
-pcontrol!(MPI_Pcontrol, follow_mpi);
-pcontrol!(PMPI_Pcontrol, follow_pmpi);
+pcontrol!(MPI_Pcontrol, follow_mpi, false);
+pcontrol!(PMPI_Pcontrol, follow_pmpi, true);

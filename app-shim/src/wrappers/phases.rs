@@ -1,11 +1,13 @@
 //! Phases that a program tells by `MPI_Pcontrol`: regions with the level as their name.
 //!
 //! A rank is in one phase at a time, so the next one ends it.
+//!
+//! Another tool's `MPI_Pcontrol` calls `PMPI_Pcontrol`, which is ours too, with the same level:
+//! what has been told is not told again there.
 
 use super::regions;
 use core::ffi::{CStr, c_int};
 use core::sync::atomic::{AtomicI32, Ordering};
-use std::io::Write;
 
 /// The first level that the standard leaves to tools: 0 is off, 1 on, 2 writes out what they hold.
 pub const FIRST: c_int = 3;
@@ -13,9 +15,13 @@ pub const FIRST: c_int = 3;
 /// The level of the phase that the rank is in; 0 of none.
 static CURRENT: AtomicI32 = AtomicI32::new(0);
 
-/// Begins the phase of this level, and ends the one before.
-pub fn begin(level: c_int) {
-    end_of(CURRENT.swap(level, Ordering::Relaxed));
+/// Begins the phase of this level, and ends the one before. Told `again`, it goes on.
+pub fn begin(level: c_int, again: bool) {
+    let before = CURRENT.swap(level, Ordering::Relaxed);
+    if again && before == level {
+        return;
+    }
+    end_of(before);
     with_name(level, regions::begin);
 }
 
@@ -31,9 +37,19 @@ fn end_of(level: c_int) {
     }
 }
 
-/// Does something with `phase LEVEL`, the longest of which has 16 bytes.
+/// Does something with `phase LEVEL`. Written by hand: what formats may panic.
 fn with_name(level: c_int, what: fn(&CStr)) {
+    let mut digits = [0; 10];
+    let mut rest = level.unsigned_abs();
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    let shown = digits.iter().skip_while(|digit| **digit == b'0');
     let mut name = [0; 24];
-    let _ = write!(&mut name[..], "phase {level}");
+    let bytes = b"phase ".iter().chain(shown);
+    name.iter_mut()
+        .zip(bytes)
+        .for_each(|(to, from)| *to = *from);
     what(CStr::from_bytes_until_nul(&name).unwrap_or_default());
 }
