@@ -188,7 +188,8 @@ impl Governor {
             return None;
         };
         let share = cost.share;
-        // Behind an order tool processes stay awake for some seconds: no step would save that.
+        // Behind an order tool processes of several nodes stay awake for some seconds: no step
+        // would save that.
         let cost = match now_ns.saturating_sub(self.changed_ns) < CALM_NS {
             true => cost.of_detail(),
             false => cost,

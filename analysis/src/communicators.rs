@@ -190,6 +190,21 @@ impl Communicators {
         }
     }
 
+    /// Whether the group of a communicator on which a peer was met is missing.
+    pub fn is_missing(&self, id: CommId) -> bool {
+        let reach = self.reach(id);
+        self.unknown.iter().any(|(at, highest)| {
+            let is_of_it = self.memberships.get(at).is_some_and(|of| of.peers == id);
+            is_of_it && reach <= u64::from(*highest)
+        })
+    }
+
+    /// Ranks from 0 on whose members are known.
+    fn reach(&self, id: CommId) -> u64 {
+        let known = self.groups.get(&id);
+        known.map_or(0, |known| known.members.reach())
+    }
+
     /// Communicators whose group is missing, at most [`WANTED_MAX`]; where there are more, the next
     /// question asks for the next ones. They are named again until they are known, so asking once
     /// in a second or so is enough.

@@ -226,6 +226,12 @@ impl Link {
         Ok(None)
     }
 
+    /// Whether what was sent has not left yet: a long message is fetched, or handed on piece by
+    /// piece, while this process calls MPI.
+    pub fn is_sending(&self) -> bool {
+        !self.sends.is_empty() || self.waiting() > 0
+    }
+
     /// Lets sends under way go on and forgets those that are done.
     ///
     /// # Errors
@@ -337,6 +343,10 @@ impl Transport for Link {
 
     fn progress(&mut self) -> Result<(), LinkError> {
         Link::progress(self)
+    }
+
+    fn is_sending(&self) -> bool {
+        Link::is_sending(self)
     }
 
     fn refused_sends(&self) -> u64 {

@@ -256,7 +256,11 @@ fn turn_until_exit<T: Transport, R: Role, S: Seating>(
         if roles.members().all(|member| member.role.is_shut_down()) {
             idle.shut_down();
         }
-        let rest = idle.after(worked, roles.pace());
+        let pace = match transport.is_sending() {
+            true => Pace::Alert,
+            false => roles.pace(),
+        };
+        let rest = idle.after(worked, pace);
         if rest > Some(REST_LONGEST) && roles.ask_to_be_woken() {
             continue;
         }

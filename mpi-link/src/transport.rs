@@ -65,6 +65,11 @@ pub trait Transport {
     /// When the transport refuses.
     fn send_surely(&mut self, to: WorldRank, tag: i32, bytes: Vec<u8>) -> Result<(), Self::Error>;
 
+    /// See [`crate::Link::is_sending`].
+    fn is_sending(&self) -> bool {
+        false
+    }
+
     /// See [`crate::Link::progress`].
     ///
     /// # Errors

@@ -15,8 +15,8 @@ pub const START_NS_MAX: u64 = 60_000_000_000;
 /// others use, a debugger's glance, memory that is swapped in) only make it silent.
 pub const GONE_NS: u64 = 30_000_000_000;
 
-/// How long a tool process stays alert after a command or a question, in ns: whoever looks or
-/// steers goes on within seconds.
+/// How long a tool process that not all others can wake stays alert after a command or a question,
+/// in ns: whoever looks or steers goes on within seconds.
 pub const ALERT_NS: u64 = 3_000_000_000;
 /// How long it stays alert after a question about the time by another node's process, in ns: that
 /// one repeats it at once.

@@ -329,7 +329,9 @@ impl Place {
             Down::Query { wave, query } => self.query(now, wave, query),
             Down::Heartbeat => self.commands.heartbeat(now, &mut self.local),
             Down::Groups(groups) => {
-                self.local.feed.analyses.learn_groups(groups);
+                let analyses = &mut self.local.feed.analyses;
+                analyses.learn_groups(groups);
+                self.groups.learned(analyses);
                 Vec::new()
             }
             Down::Release => {

@@ -1,4 +1,4 @@
-//! The checks of `cargo xtask test`, cheapest first.
+//! The checks of `cargo xtask test`: the cheap ones first, each behind what it builds on.
 
 mod deny;
 mod end_to_end;

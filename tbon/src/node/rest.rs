@@ -6,10 +6,15 @@ use crate::merge::Merge;
 use invivo_proto::ids::WorldRank;
 
 impl<M: Merge> Node<M> {
+    /// Whether somebody has looked or steered within the last seconds, and may go on.
+    pub fn is_followed(&self, now_ns: u64) -> bool {
+        self.alertness.is_alert(now_ns)
+    }
+
     /// Whether something is under way, or came so lately that more may follow of those who cannot
     /// wake this process: the next message should not wait.
     pub fn is_alert(&self, now_ns: u64) -> bool {
-        (self.alertness.is_alert(now_ns) && !self.is_woken_by_all())
+        (self.is_followed(now_ns) && !self.is_woken_by_all())
             || !self.waves.is_empty()
             || !self.commands.under_way.is_empty()
             || !self.present.is_complete()

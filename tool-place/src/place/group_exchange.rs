@@ -4,6 +4,7 @@ use crate::analyses::Analyses;
 use crate::time_point::LATENCY_NS;
 use invivo_proto::control::tree::Up;
 use invivo_proto::ids::CommId;
+use std::collections::BTreeSet;
 
 /// Between two questions for members of communicators: until the first is answered, their traffic
 /// is not resolved, and a screen shows that for no longer than this.
@@ -15,9 +16,13 @@ const WANT_LAST_NS: u64 = 20_000_000;
 #[derive(Debug, Default)]
 pub struct GroupExchange {
     asked_ns: u64,
-    /// Members are missing, and since when some are.
+    /// Groups were wanted then.
     is_wanting: bool,
-    since_ns: u64,
+    /// Those that were requested since they are wanted.
+    asked: BTreeSet<CommId>,
+    /// Those that were requested last for the first time, and when that was.
+    expected: BTreeSet<CommId>,
+    expected_ns: u64,
 }
 
 impl GroupExchange {
@@ -31,7 +36,11 @@ impl GroupExchange {
         // Definitions may have come since: messages that waited for them are matched now.
         analyses.resolve();
         let groups = analyses.take_groups();
-        (!groups.is_empty()).then_some(Up::Groups(groups))
+        if groups.is_empty() {
+            return None;
+        }
+        self.learned(analyses);
+        Some(Up::Groups(groups))
     }
 
     /// Asks for groups that the ranks met, if it is time. `through_ns` is since when the ranks are
@@ -48,42 +57,44 @@ impl GroupExchange {
         if !unasked && now_ns.saturating_sub(self.asked_ns) < period_ns {
             return None;
         }
-        let wanted = self.unknown(now_ns, analyses);
-        self.ask(now_ns, wanted)
+        self.asked_ns = now_ns;
+        let wanted = analyses.wanted_groups();
+        self.is_wanting = !wanted.is_empty();
+        if !self.is_wanting {
+            self.asked.clear();
+        }
+        self.expect(now_ns, &wanted);
+        self.is_wanting.then_some(Up::WantGroups(wanted))
     }
 
     /// Asks for groups before an answer that is to be about them, where nobody was asked yet.
     pub fn wanted_for_answer(&mut self, now_ns: u64, analyses: &mut Analyses) -> Option<Up> {
-        let was_wanting = self.is_wanting;
-        let wanted = self.unknown(now_ns, analyses);
-        match was_wanting {
-            false => self.ask(now_ns, wanted),
-            true => None,
-        }
+        let mut wanted = analyses.wanted_groups();
+        wanted.retain(|id| !self.asked.contains(id));
+        self.is_wanting |= !wanted.is_empty();
+        self.expect(now_ns, &wanted);
+        (!wanted.is_empty()).then_some(Up::WantGroups(wanted))
     }
 
-    /// Whether what is missing may come in time for an answer: what has not come till now is not
-    /// waited for again.
+    /// Whether what was requested may come in time for an answer. What has not come till then is
+    /// not waited for again.
     pub fn is_expecting(&self, now_ns: u64) -> bool {
-        self.is_wanting && now_ns.saturating_sub(self.since_ns) < LATENCY_NS
+        !self.expected.is_empty() && now_ns.saturating_sub(self.expected_ns) < LATENCY_NS
     }
 
-    fn ask(&mut self, now_ns: u64, wanted: Vec<CommId>) -> Option<Up> {
-        self.asked_ns = now_ns;
-        self.is_wanting.then_some(Up::WantGroups(wanted))
+    /// Something was said of groups: the rest of what was expected still is.
+    pub fn learned(&mut self, analyses: &Analyses) {
+        let communicators = analyses.communicators();
+        self.expected.retain(|id| communicators.is_missing(*id));
     }
 
-    /// Whether the members of all communicators that ranks met are known.
-    pub fn are_known(&mut self, now_ns: u64, analyses: &mut Analyses) -> bool {
-        self.unknown(now_ns, analyses).is_empty()
-    }
-
-    fn unknown(&mut self, now_ns: u64, analyses: &mut Analyses) -> Vec<CommId> {
-        let wanted = analyses.wanted_groups();
-        if !self.is_wanting {
-            self.since_ns = now_ns;
+    fn expect(&mut self, now_ns: u64, wanted: &[CommId]) {
+        let new = wanted.iter().filter(|id| !self.asked.contains(id));
+        let new: BTreeSet<CommId> = new.copied().collect();
+        if !new.is_empty() {
+            self.asked.extend(&new);
+            self.expected = new;
+            self.expected_ns = now_ns;
         }
-        self.is_wanting = !wanted.is_empty();
-        wanted
     }
 }

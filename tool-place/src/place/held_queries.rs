@@ -1,8 +1,6 @@
 //! Questions that wait until the members of communicators that ranks met just now are known: the
 //! answers are about the ranks that those are.
 
-use super::group_exchange::GroupExchange;
-use crate::analyses::Analyses;
 use crate::time_point::LATENCY_NS;
 use invivo_proto::control::tree::Query;
 use invivo_proto::ids::WaveId;
@@ -29,18 +27,23 @@ impl HeldQueries {
         self.waiting.push((wave, query));
     }
 
-    /// Those that wait no longer: all members are known, or an answer would be late.
-    pub fn due(
-        &mut self,
-        now_ns: u64,
-        groups: &mut GroupExchange,
-        analyses: &mut Analyses,
-    ) -> Vec<(WaveId, Query)> {
-        let is_due =
-            self.is_waiting() && (now_ns >= self.until_ns || groups.are_known(now_ns, analyses));
-        match is_due {
-            true => std::mem::take(&mut self.waiting),
-            false => Vec::new(),
+    /// Those that wait no longer: what is `expected` has come, or an answer would be late.
+    pub fn due(&mut self, now_ns: u64, expected: bool) -> Vec<(WaveId, Query)> {
+        match expected && now_ns < self.until_ns {
+            true => Vec::new(),
+            false => std::mem::take(&mut self.waiting),
         }
     }
+}
+
+/// Whether an answer is about the ranks that calls name.
+pub fn is_about_peers(query: &Query) -> bool {
+    matches!(
+        query,
+        Query::Matrix { .. }
+            | Query::Messages
+            | Query::Records { .. }
+            | Query::Timeline { .. }
+            | Query::WaitStates { .. }
+    )
 }

@@ -43,7 +43,7 @@ impl Queries {
         commands: &Commands,
         local: &mut LocalRanks,
     ) -> Option<Up> {
-        let mut partial = match query {
+        let partial = match query {
             Query::Hang { older_ns } => {
                 let is_paused = commands.is_paused(now);
                 return self.hang.begin(now, wave, older_ns, is_paused, local);
@@ -115,25 +115,26 @@ impl Queries {
                 after,
                 max,
             )),
-            Query::Timeline {
-                from,
-                from_ns,
-                to_ns,
-                newest,
-                max,
-            } => {
-                let query = timeline::PageQuery {
-                    from,
-                    job_ns: from_ns..to_ns,
-                    newest,
-                    max,
-                };
+            Query::Timeline { .. } => {
+                let query = timeline::PageQuery::of(&query)?;
                 let is_paused = commands.is_paused(now);
                 let is_over = commands.recording.is_over();
                 Partial::Timeline(timeline::page(now, query, clock, is_paused, is_over, local))
             }
         };
 
+        self.named(now, wave, partial, local)
+    }
+
+    /// Gives what an answer is made of the names of functions in it. The answer, where no
+    /// supervisor has to be requested for them.
+    pub fn named(
+        &mut self,
+        now: Now,
+        wave: WaveId,
+        mut partial: Partial,
+        local: &mut LocalRanks,
+    ) -> Option<Up> {
         let functions = region_names::define(&mut partial, &local.feed.analyses);
         if !functions.is_empty() {
             let found = Found::Unnamed(Box::new(Unnamed { partial, functions }));

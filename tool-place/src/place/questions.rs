@@ -1,35 +1,59 @@
 //! Questions of the root: what has to be known before an answer, and when answers go.
 
-use super::Place;
+use super::held_queries::is_about_peers;
+use super::{Place, timeline};
 use crate::time_point::Now;
-use invivo_proto::control::tree::{Query, Up};
+use invivo_proto::control::tree::{Partial, Query, Up};
 use invivo_proto::ids::WaveId;
 
 impl Place {
     /// A question. The answer where it is ready, or what has to be known first.
     pub(super) fn query(&mut self, now: Now, wave: WaveId, query: Query) -> Vec<Up> {
         self.catch_up(now);
+        if !is_about_peers(&query) {
+            return Vec::from_iter(self.begin_query(now, wave, query));
+        }
         let analyses = &mut self.local.feed.analyses;
         let mut first = Vec::from_iter(self.groups.defined(analyses));
         first.extend(self.groups.wanted_for_answer(now.ns, analyses));
-        let held = &mut self.queries.held;
-        if self.groups.is_expecting(now.ns) || held.is_waiting() {
-            held.hold(now.ns, wave, query);
-            return first;
+        if self.groups.is_expecting(now.ns) || self.queries.held.is_waiting() {
+            self.queries.held.hold(now.ns, wave, query);
+        } else if let Query::Timeline { .. } = query {
+            first.extend(self.page(now, wave, query));
+        } else {
+            first.extend(self.begin_query(now, wave, query));
         }
-        let answer = self.begin_query(now, wave, query);
-        // A page takes what its ranks recorded till now.
-        if matches!(query, Query::Timeline { .. }) {
-            let analyses = &mut self.local.feed.analyses;
-            let wanted = self.groups.wanted_for_answer(now.ns, analyses);
-            if wanted.is_some() {
+        first
+    }
+
+    /// A page of the timeline takes what its ranks recorded till now, so that only then it is known
+    /// whom it is about. The answer where it is ready, or what has to be known first.
+    fn page(&mut self, now: Now, wave: WaveId, query: Query) -> Vec<Up> {
+        let Some(query_of_page) = timeline::PageQuery::of(&query) else {
+            return Vec::new();
+        };
+        let is_paused = self.commands.is_paused(now);
+        let is_over = self.commands.recording.is_over();
+        let clock = self.tree.clock();
+        let page = timeline::page(
+            now,
+            query_of_page,
+            clock,
+            is_paused,
+            is_over,
+            &mut self.local,
+        );
+        let analyses = &mut self.local.feed.analyses;
+        match self.groups.wanted_for_answer(now.ns, analyses) {
+            Some(wanted) => {
                 self.queries.held.hold(now.ns, wave, query);
-                first.extend(wanted);
-                return first;
+                vec![wanted]
+            }
+            None => {
+                let page = Partial::Timeline(page);
+                Vec::from_iter(self.queries.named(now, wave, page, &mut self.local))
             }
         }
-        first.extend(answer);
-        first
     }
 
     fn begin_query(&mut self, now: Now, wave: WaveId, query: Query) -> Option<Up> {
@@ -40,8 +64,8 @@ impl Place {
 
     /// Answers the questions that have waited: for members of communicators, or for supervisors.
     pub(super) fn answer_due_queries(&mut self, now: Now) {
-        let analyses = &mut self.local.feed.analyses;
-        for (wave, query) in self.queries.held.due(now.ns, &mut self.groups, analyses) {
+        let is_expecting = self.groups.is_expecting(now.ns);
+        for (wave, query) in self.queries.held.due(now.ns, is_expecting) {
             let answer = self.begin_query(now, wave, query);
             self.answer(now, answer);
         }

@@ -26,19 +26,17 @@ impl Place {
         if self.is_alert(now) {
             return Pace::Alert;
         }
-        // Other places ring at nobody with what their ranks sent to ours.
-        let has_peers = self
-            .local
-            .feed
-            .analyses
-            .switches
-            .on()
-            .contains(Analysis::Messages)
-            && self.local.layout.places() > 1;
-        match self.tree.is_woken_by_all() && !has_peers {
+        match self.tree.is_woken_by_all() && !self.has_peers() {
             true => Pace::Calm(REST_CALM),
             false => Pace::Calm(REST_UNREACHED),
         }
+    }
+
+    /// Whether other places tell this one what their ranks did with ours: they ring at nobody.
+    fn has_peers(&self) -> bool {
+        let on = self.local.feed.analyses.switches.on();
+        let of_several = [Analysis::Messages, Analysis::WaitStates];
+        self.local.layout.places() > 1 && of_several.iter().any(|one| on.contains(*one))
     }
 
     /// Whether something has to be done in time, or one of the ranks cannot wake this process.
@@ -46,10 +44,11 @@ impl Place {
         let is_quiet = |life| matches!(life, Life::Alive | Life::Finished);
         !self.is_ready
             || self.tree.is_alert(now)
+            || (self.has_peers() && self.tree.is_followed(now))
             || !self.commands.pauses.is_at_rest()
             || self.commands.selecting.is_pending()
             || self.end.is_pressing(self.local.are_through(false))
-            || self.groups.is_wanting()
+            || self.groups.is_expecting(now.ns)
             || self.local.feed.is_lost
             || !self
                 .local

@@ -9,6 +9,7 @@ use crate::time_point::Now;
 use invivo_proto::control::timeline::{
     Piece, TIMELINE_LOCATIONS_MAX, TIMELINE_PAGE_MAX, Timeline, TimelinePosition,
 };
+use invivo_proto::control::tree::Query;
 use invivo_tbon::job_time::JobClock;
 use std::ops::Range;
 
@@ -24,6 +25,27 @@ pub struct PageQuery {
     pub max: u32,
 }
 
+impl PageQuery {
+    /// Of a question for one.
+    pub fn of(query: &Query) -> Option<PageQuery> {
+        match *query {
+            Query::Timeline {
+                from,
+                from_ns,
+                to_ns,
+                newest,
+                max,
+            } => Some(PageQuery {
+                from,
+                job_ns: from_ns..to_ns,
+                newest,
+                max,
+            }),
+            _ => None,
+        }
+    }
+}
+
 /// A page from a position on; empty where that is another place's. `is_over`: nothing is measured
 /// any more.
 pub fn page(
@@ -35,8 +57,11 @@ pub fn page(
     local: &mut LocalRanks,
 ) -> Timeline {
     // A communicator's members are told by one of them, which may have a later page.
-    for one in &mut local.ranks {
-        one.records.define(&mut local.feed);
+    let is_here = local.index(query.from.location.rank).is_some();
+    if is_here && query.from.after.is_none() {
+        for one in &mut local.ranks {
+            one.records.define(&mut local.feed);
+        }
     }
     let mut timeline = pieces(now, query, clock, is_paused, is_over, local);
     for piece in &timeline.pieces {
