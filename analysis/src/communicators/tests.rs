@@ -50,7 +50,9 @@ fn peers_on_an_intercommunicator_are_in_the_remote_group() {
     // The first piece does not reach the peer that was met, so the rest is asked for.
     known.learn([(THEIRS, group(0, &[(0, 1)]))].into());
     assert_eq!(known.wanted(), [THEIRS]);
+    assert!(known.is_missing(THEIRS) && !known.is_missing(OURS));
     known.learn([(THEIRS, group(1, &[(3, 1)]))].into());
+    assert!(!known.is_missing(THEIRS));
     assert_eq!(known.wanted(), []);
     assert_eq!(known.peer(Rank(5), BRIDGE, 0), Some(Rank(0)));
     assert_eq!(known.peer(Rank(5), BRIDGE, 1), Some(Rank(3)));

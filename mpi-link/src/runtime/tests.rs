@@ -11,6 +11,7 @@ use std::convert::Infallible;
 #[derive(Default)]
 struct Nothing {
     progressed: usize,
+    is_sending: bool,
 }
 
 impl Transport for Nothing {
@@ -44,6 +45,10 @@ impl Transport for Nothing {
 
     fn send_surely(&mut self, _: WorldRank, _: i32, _: Vec<u8>) -> Result<(), Infallible> {
         Ok(())
+    }
+
+    fn is_sending(&self) -> bool {
+        self.is_sending
     }
 
     fn progress(&mut self) -> Result<(), Infallible> {
@@ -124,6 +129,71 @@ fn turns_keep_their_order_and_survive_a_panic() {
     let Member { role, guard, .. } = roles.members().next().unwrap();
     assert_eq!(role.asked, expected);
     assert_eq!((transport.progressed, guard.panics()), (3, 1));
+}
+
+/// A calm role that leaves when it is asked to be woken, as before a long rest, or in its last
+/// turn.
+#[derive(Default)]
+struct Calm {
+    turns: u32,
+    is_asked: bool,
+}
+
+impl Calm {
+    const LAST: u32 = 2 * crate::idle::POLLS_BEFORE_REST;
+}
+
+impl Role for Calm {
+    fn flush_max(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn receive<T: Transport>(&mut self, _: &mut T, _: &mut PanicGuard) -> Result<bool, T::Error> {
+        Ok(false)
+    }
+
+    fn end_asked(&mut self, _: &mut PanicGuard) {}
+
+    fn tick<T: Transport>(&mut self, _: &T, _: &mut PanicGuard) -> bool {
+        self.turns += 1;
+        false
+    }
+
+    fn send<T: Transport>(&mut self, _: &mut T, _: &mut PanicGuard) -> Result<bool, T::Error> {
+        Ok(false)
+    }
+
+    fn exit(&self) -> Option<Exit> {
+        (self.is_asked || self.turns == Calm::LAST).then_some(Exit::Finalize)
+    }
+
+    fn is_shut_down(&self) -> bool {
+        false
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Calm(crate::idle::REST_CALM)
+    }
+
+    fn ask_to_be_woken(&mut self) -> bool {
+        self.is_asked = true;
+        true
+    }
+}
+
+#[test]
+fn nobody_sleeps_before_what_was_sent_has_left() {
+    for is_sending in [false, true] {
+        let mut transport = Nothing {
+            is_sending,
+            ..Nothing::default()
+        };
+        let mut roles = Roles::new(WorldRank(4), OneEach, vec![member(4, 1, Calm::default())]);
+        let exit = turn_until_exit(&mut transport, &mut roles, &AtomicBool::new(false));
+        assert_eq!(exit, Ok(Exit::Finalize));
+        let role = &roles.members().next().unwrap().role;
+        assert_eq!(role.is_asked, !is_sending, "after {} turns", role.turns);
+    }
 }
 
 fn member<R>(address: u32, layer: u32, role: R) -> Member<R> {

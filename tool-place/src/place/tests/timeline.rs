@@ -2,8 +2,10 @@
 
 use super::*;
 use invivo_proto::control::buffers::Cursor;
+use invivo_proto::control::results::Group;
 use invivo_proto::control::timeline::{Timeline, TimelinePosition};
-use invivo_proto::ids::{CommLocal, LocationId};
+use invivo_proto::definition::{Definition, Run};
+use invivo_proto::ids::{CommId, CommLocal, LocationId, Rank};
 use invivo_proto::record::RecordKind;
 
 fn call(number: u64) -> Call {
@@ -232,4 +234,70 @@ fn calls_of_one_occupant_are_told_from_the_next() {
     assert_eq!(piece.open.map(|open| open.occupant), Some(300));
     let ledger = piece.ledger;
     assert_eq!((ledger.entered, ledger.kept, ledger.open), (5, 4, 1));
+}
+
+#[test]
+fn a_page_waits_once_for_whom_it_is_about() {
+    let mut scene = Scene::new();
+    let (_zero, mut first) = scene.attach(0);
+    let _other = scene.attach(1);
+    // Nobody asks for groups of itself for a quarter of a second.
+    scene.step(300);
+    scene.said();
+    let id = |counter| CommId {
+        leader: Rank(1),
+        counter,
+    };
+    for number in [5, 6] {
+        first.define(&Definition::Communicator {
+            local: CommLocal(number),
+            id: id(number),
+            rank: 1,
+            size: 2,
+            remote: None,
+        });
+    }
+    assert!(first.open());
+    for number in [5, 6] {
+        let mut send = call(u64::from(number));
+        send.facts.comm = CommLocal(number);
+        send.facts.peer = 0;
+        first.call(&send, &[]);
+    }
+    let query = Query::Timeline {
+        from: position(0),
+        from_ns: 0,
+        to_ns: u64::MAX,
+        newest: u64::MAX,
+        max: 10,
+    };
+    let wave = WaveId(8);
+    scene.down(Down::Query { wave, query });
+    assert_eq!(scene.said(), [Up::WantGroups(vec![id(5), id(6)])]);
+    let members = Run {
+        first: Rank(1),
+        stride: -1,
+        count: 2,
+    };
+    let group = Group {
+        pieces: [(0, vec![members])].into(),
+    };
+    scene.down(Down::Groups([(id(5), group)].into()));
+    assert_eq!(scene.step(1), [], "another is expected");
+    let answers = scene.step(LATENCY_NS / MS);
+    let [
+        Up::Partial {
+            partial: Partial::Timeline(page),
+            ..
+        },
+    ] = &answers[..]
+    else {
+        panic!("no page but {answers:?}");
+    };
+    let peers = &page.pieces[0].peers;
+    assert_eq!(peers.get(&(CommLocal(5), 0)), Some(&Rank(1)));
+    assert_eq!(peers.get(&(CommLocal(6), 0)), None);
+    scene.down(Down::Query { wave, query });
+    let answered = |said: &[Up]| matches!(said.last(), Some(Up::Partial { .. }));
+    assert!(answered(&scene.said()), "what has not come is not expected");
 }
