@@ -12,6 +12,9 @@ const WANT_NS: u64 = 250_000_000;
 /// The same when the ranks are through and only the last questions are to come.
 const WANT_LAST_NS: u64 = 20_000_000;
 
+/// Groups that are remembered as requested: beyond that all are forgotten, and requested again.
+const ASKED_MAX: usize = 1 << 12;
+
 /// When groups were requested last.
 #[derive(Debug, Default)]
 pub struct GroupExchange {
@@ -60,7 +63,7 @@ impl GroupExchange {
         self.asked_ns = now_ns;
         let wanted = analyses.wanted_groups();
         self.is_wanting = !wanted.is_empty();
-        if !self.is_wanting {
+        if !self.is_wanting || self.asked.len() > ASKED_MAX {
             self.asked.clear();
         }
         self.expect(now_ns, &wanted);
