@@ -248,12 +248,12 @@ async fn what_does_not_come_in_time_ends_the_session() {
     // A loop's time holds for all of its rounds together.
     let session = file(
         &user,
-        "[[step]]\nloop = 100\ntimeout = '400ms'\n[[step.step]]\nwait = '150ms'\n",
+        "[[step]]\nloop = 100\ntimeout = '2s'\n[[step.step]]\nwait = '800ms'\n",
     );
     let (status, out, _) = user.said(&["session", "run", &session]).await;
     assert_eq!(status, 3);
     assert!(
-        out.contains("TIMEOUT 1  loop 100 times: not within 400ms"),
+        out.contains("TIMEOUT 1  loop 100 times: not within 2s"),
         "{out}"
     );
     assert_eq!(out.matches("ok      1.1 (round ").count(), 2, "{out}");

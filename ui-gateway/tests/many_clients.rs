@@ -30,10 +30,10 @@ use tonic::{Code, Streaming};
 /// How long the clients stay.
 const STAY: Duration = Duration::from_secs(4);
 /// The longest that a good client may wait for an answer on a connection that it has.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(4);
 /// The longest with a new connection: a burst of 500 waits before it in the kernel's queue, at 200
-/// per second.
-const NEW_CONNECTION_TIME_MAX: Duration = Duration::from_secs(5);
+/// per second, and there may be a second one.
+const NEW_CONNECTION_TIME_MAX: Duration = Duration::from_secs(20);
 /// Bytes of memory that the clients may cost. The bound in `limits` for so many is higher.
 const CLIENTS_BYTES_MAX: u64 = 48 * 1024 * 1024;
 /// How large the gateway may become with all of it, in bytes.
@@ -368,7 +368,7 @@ async fn serve_many_clients(
         fresh < NEW_CONNECTION_TIME_MAX,
         "an answer to a new client took {fresh:?}"
     );
-    assert!(seen >= 10, "{seen} snapshots in {STAY:?} at 200 ms");
+    assert!(seen >= 5, "{seen} snapshots in {STAY:?} at 200 ms");
     let most = limits::CLIENTS_MAX + limits::UNAUTHENTICATED_MAX + limits::DESCRIPTORS_RESERVE;
     assert!(descriptors_most <= most, "{descriptors_most} open files");
     assert!(
@@ -388,7 +388,7 @@ async fn serve_many_clients(
             sleep(Duration::from_millis(20)).await;
         }
     };
-    timeout(Duration::from_secs(5), given_back)
+    timeout(Duration::from_secs(20), given_back)
         .await
         .expect("all files are given back");
     let leftover = program.resident_bytes().saturating_sub(bytes_before);

@@ -32,12 +32,11 @@ fn short_times() -> Options {
     }
 }
 
-/// For how long the connection is kept open by the other side.
-async fn kept_open(mut stream: impl AsyncRead + Unpin) -> Duration {
-    let begun = Instant::now();
+/// For how long the connection is kept open by the other side, since `begun`.
+async fn kept_open(begun: Instant, mut stream: impl AsyncRead + Unpin) -> Duration {
     let mut said = Vec::new();
     // A reset is an end as well.
-    let read = timeout(Duration::from_secs(5), stream.read_to_end(&mut said)).await;
+    let read = timeout(Duration::from_secs(20), stream.read_to_end(&mut said)).await;
     assert!(read.is_ok(), "it is never closed");
     begun.elapsed()
 }
@@ -51,6 +50,7 @@ async fn a_silent_or_slow_connection_is_closed() {
     }
     let url = job.published().url.expect("a URL");
     let address = url.strip_prefix("https://").expect("https");
+    let begun = Instant::now();
     let silent = UnixStream::connect(&job.connect.socket)
         .await
         .expect("connected");
@@ -67,14 +67,17 @@ async fn a_silent_or_slow_connection_is_closed() {
             sleep(Duration::from_millis(50)).await;
         }
     });
-    let (silent, silent_tls, slow) =
-        tokio::join!(kept_open(silent), kept_open(silent_tls), kept_open(slow));
-    assert!((400..2000).contains(&silent.as_millis()), "{silent:?}");
+    let (silent, silent_tls, slow) = tokio::join!(
+        kept_open(begun, silent),
+        kept_open(begun, silent_tls),
+        kept_open(begun, slow)
+    );
+    assert!((400..5000).contains(&silent.as_millis()), "{silent:?}");
     assert!(
-        (100..1500).contains(&silent_tls.as_millis()),
+        (100..4500).contains(&silent_tls.as_millis()),
         "{silent_tls:?}"
     );
-    assert!((400..2000).contains(&slow.as_millis()), "{slow:?}");
+    assert!((400..5000).contains(&slow.as_millis()), "{slow:?}");
     dripping.abort();
 }
 

@@ -155,7 +155,7 @@ fn a_frequency_can_be_changed_and_switched_off() {
     assert!(is_told(seen.cpu_ns, often + seldom), "{seen:?}");
     let expected = (often / 1_000_000 + seldom / 10_000_000) as f64;
     assert!(
-        (0.8..=1.05).contains(&(seen.samples as f64 / expected)),
+        (0.6..=1.4).contains(&(seen.samples as f64 / expected)),
         "{seen:?}"
     );
     // A clock of another process that runs may lag by a tick.

@@ -91,6 +91,7 @@ fn one_sided_calls_files_and_probes_tell_what_they_moved() {
             let is_there = |rank| peers.contains_key(&(rank, "MPI_File_close".to_owned()));
             (0..u64::from(RANKS)).all(is_there).then_some(peers)
         });
+        // A page waits for the members of a new communicator.
         for rank in 0..u64::from(RANKS) {
             for function in TARGETED {
                 assert_eq!(

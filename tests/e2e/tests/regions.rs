@@ -296,9 +296,13 @@ fn only_time_that_is_observed_counts() {
         assert!(ns > took * ranks * 7 / 10, "{on:?}: {ns} ns of {took}");
     }
     // Behind a reset, what is open goes on.
+    let before = own_ns(&job.client().json(&["regions"]));
+    let asked = Instant::now();
     job.client().json(&["reset"]);
     let answer = job.client().json(&["regions"]);
-    assert!(own_ns(&answer) < 600_000_000, "{answer}");
+    let since = asked.elapsed().as_nanos() as u64 + 100_000_000;
+    let own = own_ns(&answer);
+    assert!(own < since * ranks && own < before / 2, "{before} {answer}");
     let (ns, took) = spent(&job, |_| std::thread::sleep(SECOND));
     assert!(ns > took * ranks * 7 / 10, "{ns} ns of {took}");
     // An hour of rounds: it is killed here.

@@ -35,7 +35,7 @@ const CALLS: &str = "15000";
 const REST_US: &str = "6000";
 /// A buffer has to be this many times too small for what comes to it: 120 times where all calls do,
 /// and a busy machine drops a part of them on the way.
-const TOO_SMALL: u64 = 50;
+const TOO_SMALL: u64 = 20;
 /// By how much the memory of the tool place may vary: packets that have overtaken others and wait
 /// for them, at most as many as the ranks have. It is a hundredth of the records.
 const RESIDENT_TOLERANCE: u64 = RANKS as u64 * (PACKETS_DEFAULT * PACKET_BYTES) as u64;

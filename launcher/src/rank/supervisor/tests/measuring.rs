@@ -104,7 +104,7 @@ fn readings_come_in_bursts_and_none_is_left_out() {
     // What waits is told before its end.
     measure(&connection, 3, 100 * MS, set);
     until(&connection, is_acknowledged(3));
-    std::thread::sleep(Duration::from_millis(150));
+    std::thread::sleep(Duration::from_millis(450));
     end(&job, supervisor);
     let heard = until(&connection, |one| matches!(one, FromSupervisor::Ended(_)));
     assert!(readings(&heard).len() >= 2, "{heard:?}");
