@@ -44,7 +44,8 @@ const JUDGED_NS: u64 = 1_000_000_000;
 const FAR: f64 = 3.0;
 /// How often in a row it must be far above the cap before something is done, or above before it is
 /// said that nothing can be: a rank that lost its processor in our code, or a large question, is in
-/// one look. One is enough behind what was just given up or came back: that is known to be dear.
+/// one look. One is enough behind what was just given up or came back, which is known to be dear,
+/// and where the number of calls alone says so.
 const LOOKS_ABOVE: u32 = 2;
 /// From an acknowledgement until what it did is to be seen, in ns; of short regions, which places
 /// look at twice a second.
@@ -202,7 +203,9 @@ impl Governor {
         self.share = Some(share);
         if cost.share > cap {
             self.above += 1;
-            let is_sure = self.above >= LOOKS_ABOVE || self.returns.is_suspicious(now_ns);
+            let is_sure = self.above >= LOOKS_ABOVE
+                || self.returns.is_suspicious(now_ns)
+                || cost.counted > cap;
             if is_far && !is_sure {
                 self.next_ns = self.next_ns.min(now_ns.saturating_add(LOOK_NS));
                 return None;
@@ -243,6 +246,8 @@ impl Governor {
         }
         let settles_ns = match detail {
             Detail::Regions => SHORT_SETTLES_NS,
+            // What comes in at once is to be seen at once.
+            Detail::Recording if self.ladder.level(detail) == 0 => 0,
             _ => SETTLES_NS,
         };
         self.settle(now_ns, settles_ns);

@@ -5,6 +5,8 @@ use invivo_proto::control::results::{Coverage, JobStatus, RANK_STATES, RankState
 
 /// A tool place takes so many times as long for a record as the rank, at most.
 const TAKEN_MAX: f64 = 2.0;
+/// What recording a call takes at least, in ns: two time stamps.
+const CALL_NS: f64 = 15.0;
 /// What calls that carry messages take of what all calls do, where nobody knows.
 const CARRYING: f64 = 0.5;
 
@@ -22,6 +24,7 @@ pub struct Counts {
     tools_ns: u64,
     observers_ns: u64,
     displaced_ns: u64,
+    calls: u64,
 }
 
 /// The time between two looks, in ns, and shares of the ranks' time in it.
@@ -37,6 +40,9 @@ pub struct Cost {
     analyses: f64,
     /// What samples and metrics took.
     observers: f64,
+    /// What the calls took at least, by their number alone. A rank that lost its processor while it
+    /// was timed, or a large question, is not in it.
+    pub counted: f64,
 }
 
 impl Counts {
@@ -56,6 +62,7 @@ impl Counts {
             tools_ns: coverage.tool_cpu_ns,
             observers_ns: coverage.observer_cpu_ns,
             displaced_ns: coverage.displaced_ns,
+            calls: coverage.ledger.entered,
         })
     }
 
@@ -75,6 +82,7 @@ impl Counts {
         let (in_rank, regions) = (of(|c| c.overhead_ns)?, of(|c| c.regions_ns)?);
         let (samples, displaced) = (of(|c| c.samples_ns)?, of(|c| c.displaced_ns)?);
         let (tools, observers) = (of(|c| c.tools_ns)?, of(|c| c.observers_ns)?);
+        let counted = of(|c| c.calls)? * CALL_NS;
 
         // What ranks lacked goes by who took processors; and of what takes records, by what they
         // cost the ranks. The rest is for questions and for being there.
@@ -90,6 +98,7 @@ impl Counts {
             calls: recording * (1.0 - by_regions),
             analyses: taken * (1.0 - by_regions),
             observers: samples + displaced * by_observers,
+            counted,
         })
     }
 }

@@ -19,6 +19,8 @@ struct Job {
     /// What reading metrics takes at 100 ms.
     metrics: f64,
     calls: f64,
+    /// Calls of each rank in 50 ms, where they are counted.
+    counted: u64,
     /// What places take for them with all analyses, and for being there.
     places: f64,
     idle: f64,
@@ -49,6 +51,7 @@ impl Job {
             per_hz: 0.0,
             metrics: 0.0,
             calls: 0.001,
+            counted: 0,
             places: 0.0,
             idle: 0.0,
             awake: 0.0,
@@ -104,6 +107,7 @@ impl Job {
             let (regions, calls, observers) = self.shares();
             let ns = |share: f64| (share * (50 * MS * u64::from(RANKS)) as f64) as u64;
             self.coverage.overhead_ns += ns(regions + calls);
+            self.coverage.ledger.entered += self.counted * u64::from(RANKS);
             self.coverage.overhead_regions_ns += ns(regions);
             self.coverage.observer_cpu_ns += ns(observers);
             let tools = ns(observers + self.displaced());
@@ -265,6 +269,39 @@ fn far_above_the_cap_all_that_is_dear_goes() {
     ];
     assert!(all.iter().all(|one| said.contains(one)), "{said}");
     assert!(job.lines.len() <= 2, "{said}");
+}
+
+/// How long it takes until the job is so, in ms.
+fn until(job: &mut Job, is_so: fn(&Job) -> bool) -> u64 {
+    for ms in (0..60_000).step_by(50) {
+        if is_so(job) {
+            return ms;
+        }
+        job.run(50);
+    }
+    panic!("ordered: {:?}", job.orders);
+}
+
+#[test]
+fn a_flood_that_is_counted_needs_one_look() {
+    let [uncounted, counted] = [0, 400_000].map(|counted| {
+        let mut job = Job::new("2%", wanted());
+        job.run(300);
+        (job.calls, job.counted) = (0.5, counted);
+        until(&mut job, |job| !job.orders.is_empty())
+    });
+    let sooner = uncounted.saturating_sub(counted);
+    assert_eq!(sooner, LOOK_NS / MS, "{uncounted} {counted}");
+}
+
+#[test]
+fn a_flood_that_comes_back_is_seen_at_once() {
+    let mut job = Job::new("2%", wanted());
+    job.calls = 0.5;
+    until(&mut job, |job| !job.recording);
+    until(&mut job, |job| job.recording);
+    let tried_ms = until(&mut job, |job| !job.recording);
+    assert!(tried_ms <= LOOK_NS / MS + 100, "{tried_ms} ms");
 }
 
 #[test]
