@@ -39,6 +39,9 @@ struct Measured {
     stolen: Duration,
 }
 
+/// A tick of `/proc/stat`, in ms, as the kernel tells them to programs (`USER_HZ` is 100).
+const TICK_MS: u64 = 10;
+
 /// Time that other guests have had from all processors of this machine.
 fn stolen() -> Duration {
     let text = std::fs::read_to_string("/proc/stat").expect("readable");
@@ -48,7 +51,7 @@ fn stolen() -> Duration {
         .nth(8)
         .and_then(|ticks| ticks.parse().ok())
         .unwrap_or(0);
-    Duration::from_millis(10 * ticks)
+    Duration::from_millis(TICK_MS * ticks)
 }
 
 /// Runs a rank that calls MPI as often as it can while its place is stopped: until the rank is

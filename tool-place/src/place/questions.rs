@@ -18,42 +18,36 @@ impl Place {
         first.extend(self.groups.wanted_for_answer(now.ns, analyses));
         if self.groups.is_expecting(now.ns) || self.queries.held.is_waiting() {
             self.queries.held.hold(now.ns, wave, query);
-        } else if let Query::Timeline { .. } = query {
-            first.extend(self.page(now, wave, query));
-        } else {
-            first.extend(self.begin_query(now, wave, query));
+            return first;
         }
+        first.extend(match timeline::PageQuery::of(&query) {
+            Some(asked) => self.page(now, wave, query, asked),
+            None => self.begin_query(now, wave, query),
+        });
         first
     }
 
     /// A page of the timeline takes what its ranks recorded till now, so that only then it is known
     /// whom it is about. The answer where it is ready, or what has to be known first.
-    fn page(&mut self, now: Now, wave: WaveId, query: Query) -> Vec<Up> {
-        let Some(query_of_page) = timeline::PageQuery::of(&query) else {
-            return Vec::new();
-        };
+    fn page(
+        &mut self,
+        now: Now,
+        wave: WaveId,
+        query: Query,
+        asked: timeline::PageQuery,
+    ) -> Option<Up> {
         let is_paused = self.commands.is_paused(now);
         let is_over = self.commands.recording.is_over();
         let clock = self.tree.clock();
-        let page = timeline::page(
-            now,
-            query_of_page,
-            clock,
-            is_paused,
-            is_over,
-            &mut self.local,
-        );
+        let page = timeline::page(now, asked, clock, is_paused, is_over, &mut self.local);
         let analyses = &mut self.local.feed.analyses;
-        match self.groups.wanted_for_answer(now.ns, analyses) {
-            Some(wanted) => {
-                self.queries.held.hold(now.ns, wave, query);
-                vec![wanted]
-            }
-            None => {
-                let page = Partial::Timeline(page);
-                Vec::from_iter(self.queries.named(now, wave, page, &mut self.local))
-            }
+        let wanted = self.groups.wanted_for_answer(now.ns, analyses);
+        if wanted.is_some() {
+            self.queries.held.hold(now.ns, wave, query);
+            return wanted;
         }
+        let page = Partial::Timeline(page);
+        self.queries.named(now, wave, page, &mut self.local)
     }
 
     fn begin_query(&mut self, now: Now, wave: WaveId, query: Query) -> Option<Up> {

@@ -44,12 +44,12 @@ impl TreeSide {
         }
     }
 
-    /// Whether something is under way in the tree, or came lately.
+    /// See [`Node::is_followed`].
     pub fn is_followed(&self, now: Now) -> bool {
         self.node.is_followed(now.ns)
     }
 
-    /// See [`Node::is_alert`].
+    /// Whether something is under way in the tree, or came lately; see [`Node::is_alert`].
     pub fn is_alert(&self, now: Now) -> bool {
         self.node.is_alert(now.ns)
     }
