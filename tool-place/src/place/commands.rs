@@ -43,6 +43,12 @@ impl Commands {
         self.read_now = Some(read);
     }
 
+    /// The present time, where this process may have been descheduled since the clocks were read,
+    /// and may have taken records from behind that time.
+    fn present(&self, now: Now) -> Now {
+        self.read_now.map_or(now, |read| read())
+    }
+
     pub fn is_paused(&self, now: Now) -> bool {
         self.pauses.status(now.ns).is_some()
     }
@@ -247,9 +253,8 @@ impl Commands {
             return;
         }
 
-        // This process may have been descheduled since the clocks were read: the ranks record since
-        // the present time at the latest.
-        let behind = self.read_now.as_ref().map_or(now, |read| read());
+        // The ranks record since the present time at the latest.
+        let behind = self.present(now);
         let time_point = TimePoint::new(behind, local.feed.analyses.clock(), clock);
         let begins_epoch = self.recording.switched(&time_point, &mut local.feed.cuts);
         local.feed.analyses.set_time(behind, clock);
@@ -288,7 +293,9 @@ impl Commands {
                         gates::push(memory, until_ns);
                     }
                 }
-                PauseAction::Open { generation, keep } => open(now, generation, &keep, local),
+                PauseAction::Open { generation, keep } => {
+                    open(self.present(now), generation, &keep, local);
+                }
                 PauseAction::Free { ranks } => {
                     for memory in ranks.iter().filter_map(|rank| local.memory(*rank)) {
                         gates::open(memory);
@@ -309,10 +316,12 @@ impl Commands {
         until_ns: u64,
         local: &mut LocalRanks,
     ) -> Vec<PauseAction> {
+        // Calls that are counted already ended before: their time is of no pause.
+        let begins = self.present(now).ticks;
         for &rank in ranks {
             if let Some(memory) = local.memory(rank) {
                 gates::close(memory, generation, until_ns);
-                local.feed.analyses.pause(rank, now.ticks);
+                local.feed.analyses.pause(rank, begins);
             }
         }
         // Before any rank is stopped: after this barrier a thread that has read its gate as open

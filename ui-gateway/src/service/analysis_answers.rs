@@ -366,27 +366,30 @@ impl Service {
     ) -> Result<Response<v1::ProfileReply>, Status> {
         let chosen = convert::stacks::chosen(&asked.ranks)
             .ok_or_else(|| Status::invalid_argument("ranks: at most 8 ranges of ranks"))?;
-        let past = match (asked.from_ns, asked.to_ns, asked.last_ns) {
-            (0, 0, 0) => None,
-            asked_ns => {
-                let status = self.now(token).await?;
-                let interval = convert::grid::interval(asked_ns, &status);
-                let interval = interval.map_err(Status::invalid_argument)?;
-                Some(Past {
-                    from_ns: interval.start,
-                    to_ns: interval.end,
-                })
-            }
-        };
+        let asked_ns = (asked.from_ns, asked.to_ns, asked.last_ns);
+        // Times are asked for and told since the beginning of the observed time, by one idea of it.
+        let mut begin_ns = None;
+        let mut past = None;
+        if asked_ns != (0, 0, 0) {
+            let status = self.now(token).await?;
+            let interval = convert::grid::interval(asked_ns, &status);
+            let interval = interval.map_err(Status::invalid_argument)?;
+            begin_ns = Some(convert::grid::begin_ns(&status));
+            past = Some(Past {
+                from_ns: interval.start,
+                to_ns: interval.end,
+            });
+        }
         let query = Query::Profile { chosen, past };
         let reply = self.query(token, query).await?;
         let Answer::Profile(profile, coverage) = &reply.answer else {
             return Err(LinkError::Mismatched.into());
         };
-        // Times are told since the beginning of the observed time.
-        let begin_ns = match profile.kept {
-            Some(_) => convert::grid::begin_ns(&self.now(token).await?),
-            None => 0,
+        let begin_ns = match (begin_ns, &profile.kept) {
+            (Some(begin_ns), _) => begin_ns,
+            // A saved observation tells samples of all its time.
+            (None, Some(_)) => convert::grid::begin_ns(&self.now(token).await?),
+            (None, None) => 0,
         };
         let coverage = convert::coverage(coverage, &reply.missing);
         let message = convert::profile::reply(profile, begin_ns, coverage);

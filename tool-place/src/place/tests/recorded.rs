@@ -11,7 +11,7 @@ use invivo_proto::record::{Part, RecordKind};
 use invivo_proto::shm::recording::word;
 use invivo_tbon::coverage::balance;
 
-fn call(begin_ms: u64, end_ms: u64) -> Call {
+pub(super) fn call(begin_ms: u64, end_ms: u64) -> Call {
     Call {
         facts: Facts {
             region: RegionId(3),

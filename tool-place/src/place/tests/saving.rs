@@ -108,6 +108,35 @@ fn a_save_gives_what_was_there_when_it_began() {
     assert_eq!(tags(&page(&mut scene, 8, 0)).len(), 11);
 }
 
+/// A place that was descheduled takes calls from behind its idea of the time: a pause that comes
+/// next takes nothing from them, live or saved.
+#[test]
+fn a_pause_begins_behind_calls_that_are_counted() {
+    const REAL_MS: u64 = 230;
+    let mut scene = Scene::new();
+    let (_supervisor, mut rank) = scene.attach(0);
+    scene.place.read_time_by(|| Now {
+        ns: START_NS + REAL_MS * MS,
+        ticks: REAL_MS * MS,
+    });
+    scene.step(10);
+    assert!(rank.open());
+    rank.call(&super::recorded::call(20, 225), &[]);
+    scene.now.ns += 200 * MS;
+    scene.now.ticks += 200 * MS;
+    let lease_ns = 60_000 * MS;
+    scene.command(1, Verb::Pause { lease_ns });
+    let ranks = scene.status().named;
+    let in_mpi: u64 = ranks.iter().map(|line| line.mpi_ns).sum();
+    assert_eq!(in_mpi, 205 * MS);
+    scene.step(100);
+    freeze(&mut scene, 7);
+    let first = page(&mut scene, 7, 0);
+    let about = first.pieces.iter().find_map(|piece| piece.about.as_ref());
+    let pauses = &about.expect("of rank 0").pauses;
+    assert_eq!(pauses.first().map(|pause| pause.0), Some(job(REAL_MS)));
+}
+
 #[test]
 fn there_is_one_save_at_a_time() {
     let (mut scene, _ranks) = recorded();
