@@ -25,7 +25,7 @@ use cost::{Cost, Counts};
 use detail::Detail;
 use invivo_proto::control::order::Order;
 use invivo_proto::control::overhead::{EVENTS_MAX, Governance, OverheadCap};
-use invivo_proto::control::results::{Coverage, JobStatus};
+use invivo_proto::control::results::{Coverage, JobStatus, Measuring};
 use invivo_proto::control::tree::Acks;
 use ladder::Ladder;
 use returns::{PATIENCE_NS, Returns};
@@ -270,6 +270,11 @@ impl Governor {
             is_exhausted: self.is_exhausted,
             events: self.events.iter().cloned().collect(),
         }
+    }
+
+    /// What is measured beside MPI calls.
+    pub fn measuring(&self) -> Measuring {
+        self.ladder.measuring()
     }
 
     /// A sentence about what is given up now.

@@ -79,6 +79,14 @@ export interface JobStatus {
   recording: RecordingStatus | null;
   analyses: AnalysisStatus[];
   governance: Governance | null;
+  measuring: Measuring | null;
+}
+
+export interface Measuring {
+  sampling_frequency: number;
+  metrics: string[];
+  metrics_interval_ns: number;
+  selection_rules: number;
 }
 
 export interface Governance {

@@ -176,7 +176,8 @@ export const control = {
         say(
           state,
           `${told.pause ? `Paused, for at most ${told.pause} more` : told.states}. ` +
-            `Recording: ${told.recording}.`,
+            `Recording: ${told.recording}.` +
+            (told.measured ? ` Measured: ${told.measured}.` : ''),
         );
         for (const button of buttons) button.disabled = !may();
         rules.allow(may());

@@ -69,6 +69,7 @@ export async function give(order, words = {}) {
  * @property {string | null} pause
  * @property {string} recording
  * @property {boolean} is_partly
+ * @property {string | null} measured
  * @property {string | null} in_mpi
  * @property {string} calls
  * @property {string} lag

@@ -180,6 +180,25 @@ class JobStatus(Answer):
     """Which analyses are on, and when they were off."""
     governance: Governance | None
     """How the overhead is kept below its cap; absent where it never had one."""
+    measuring: Measuring | None
+    """What is measured beside MPI calls; absent behind the end of the measurement, and of a saved
+    observation."""
+
+
+@dataclass(frozen=True)
+class Measuring(Answer):
+    """What is measured beside MPI calls: by the commands that were done, without what is given up
+    to keep the overhead below its cap."""
+
+    sampling_frequency: int
+    """Samples a second of each thread's time on a processor; 0 where none are taken."""
+    metrics: list[str]
+    """Names of the metrics that are read."""
+    metrics_interval_ns: int
+    """Time from one reading of metrics to the next, in ns; 0 where none are read."""
+    selection_rules: int
+    """Rules of the selection in force; where there are none, all regions and MPI functions are
+    recorded."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ use super::table::{Side, Table};
 use super::terminal;
 use super::units::{count, counted, duration, share};
 use invivo_grpc::convert::state_name;
-use invivo_grpc::v1::{JobStatus, RankCounts, Snapshot};
+use invivo_grpc::v1::{JobStatus, Measuring, RankCounts, Snapshot};
 
 /// Ranks by state, what is recorded, a pause, the ranks named, and notes.
 pub fn text(status: &JobStatus) -> String {
@@ -17,6 +17,9 @@ pub fn text(status: &JobStatus) -> String {
     }
     if !status.analyses.is_empty() {
         text.push_str(&format!("analyses: {}\n", analyses::line(&status.analyses)));
+    }
+    if let Some(of) = &status.measuring {
+        text.push_str(&format!("measured: {}\n", measuring(of)));
     }
     if let Some(pause) = &status.pause {
         text.push_str(&format!(
@@ -53,6 +56,25 @@ pub fn text(status: &JobStatus) -> String {
     }
     for note in &status.notes {
         text.push_str(&format!("note: {}\n", terminal::line(note)));
+    }
+    text
+}
+
+/// What is measured: what always is, and what a user has chosen beside it.
+pub fn measuring(of: &Measuring) -> String {
+    let mut parts = vec!["MPI calls, regions".to_owned()];
+    if of.sampling_frequency > 0 {
+        let frequency = count(of.sampling_frequency.into());
+        parts.push(format!("samples at {frequency} Hz"));
+    }
+    if !of.metrics.is_empty() {
+        let every = duration(of.metrics_interval_ns);
+        parts.push(format!("metrics every {every} ({})", of.metrics.join(" ")));
+    }
+    let mut text = parts.join(", ");
+    if of.selection_rules > 0 {
+        let rules = counted(of.selection_rules.into(), "rule");
+        text.push_str(&format!("; {rules} of selection (invivo selection)"));
     }
     text
 }
@@ -210,6 +232,7 @@ mod tests {
             notes: vec!["something odd".to_owned()],
             recording: None,
             governance: None,
+            measuring: None,
         }
     }
 
@@ -223,6 +246,33 @@ mod tests {
              ... and 1 more rank from the middle of this order: invivo functions --per-rank --rows \
              N\n\
              note: something odd\n"
+        );
+    }
+
+    #[test]
+    fn what_is_measured_is_a_line() {
+        let of = |measuring| {
+            let status = JobStatus {
+                measuring: Some(measuring),
+                ..JobStatus::default()
+            };
+            text(&status)
+        };
+        assert_eq!(
+            of(Measuring::default()),
+            "ranks: none seen yet\nmeasured: MPI calls, regions\n"
+        );
+        let all = Measuring {
+            sampling_frequency: 251,
+            metrics: vec!["cpu-time".to_owned(), "page-faults".to_owned()],
+            metrics_interval_ns: 1_000_000_000,
+            selection_rules: 2,
+        };
+        assert_eq!(
+            of(all),
+            "ranks: none seen yet\n\
+             measured: MPI calls, regions, samples at 251 Hz, metrics every 1.00 s (cpu-time \
+             page-faults); 2 rules of selection (invivo selection)\n"
         );
     }
 

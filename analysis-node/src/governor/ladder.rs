@@ -8,6 +8,7 @@ use super::detail::{Detail, Reduction};
 use invivo_proto::control::analyses::{Analysis, AnalysisSet};
 use invivo_proto::control::metrics::Measured;
 use invivo_proto::control::order::Order;
+use invivo_proto::control::results::Measuring;
 use invivo_proto::control::selection::{Fits, RULES_MAX, Rule, Selection};
 use invivo_proto::control::tree::JobInfo;
 
@@ -211,6 +212,23 @@ impl Ladder {
         Detail::ALL
             .into_iter()
             .filter_map(|detail| self.given_up_of(detail))
+    }
+
+    /// What is measured beside MPI calls, without what is given up.
+    pub fn measuring(&self) -> Measuring {
+        let sampling = match self.given_up_of(Detail::Sampling) {
+            Some(Reduction::Sampling { frequency, .. }) => frequency,
+            _ => self.wanted.sampling,
+        };
+        let metrics = match self.given_up_of(Detail::Metrics) {
+            Some(Reduction::Metrics { now, .. }) => now,
+            _ => self.wanted.metrics,
+        };
+        Measuring {
+            sampling,
+            metrics,
+            rules: self.rules().len() as u32,
+        }
     }
 
     /// The order by which a kind of detail is as it should be now.

@@ -44,6 +44,7 @@ impl RootServer {
             status.notes.splice(0..0, self.governor.note());
             status.notes.extend(self.own_notes());
             *status.governance = self.governor.status();
+            status.measuring = (!status.recording.shut_down).then(|| self.governor.measuring());
         }
         let around = Surroundings {
             ranks: self.job.ranks,

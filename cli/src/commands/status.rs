@@ -13,6 +13,9 @@ use tonic::{Response, Status};
 /// Options of `invivo status`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
+The line *measured* says what is measured now, by the commands that were done (invivo sampling,
+metrics, selection) and without what is given up to keep the overhead below its cap.
+
 Examples:
   invivo status
   invivo status --json | jq .status.ranks")]

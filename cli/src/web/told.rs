@@ -19,6 +19,8 @@ pub struct Told {
     recording: String,
     /// Whether that is less than everything since the start.
     is_partly: bool,
+    /// What is measured.
+    measured: Option<String>,
     /// Time in MPI, of the ranks' time.
     in_mpi: Option<String>,
     /// Calls since the last reset.
@@ -47,6 +49,7 @@ impl Told {
             pause: status.pause.map(|pause| duration(pause.lease_left_ns)),
             recording: recording::text(&recording),
             is_partly: recording::alert(&recording).is_some(),
+            measured: status.measuring.as_ref().map(status::measuring),
             in_mpi: status::in_mpi(snapshot),
             calls: counted(calls, "call"),
             lag: duration(coverage.lag_ns),

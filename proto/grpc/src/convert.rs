@@ -18,10 +18,11 @@ pub mod wait_states;
 
 use crate::v1;
 use invivo_proto::control::link;
+use invivo_proto::control::metrics::Measured;
 use invivo_proto::control::overhead::{Governance, OverheadCap};
 use invivo_proto::control::results::{
-    Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Messages, Moments,
-    RankState, RankStatus, RecordingStatus, Traffic,
+    Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Measuring, Messages,
+    Moments, RankState, RankStatus, RecordingStatus, Traffic,
 };
 use invivo_proto::control::tree::{Acks, Cut};
 use invivo_proto::ids::{Rank, RegionId, WorldRank};
@@ -184,7 +185,18 @@ impl From<&JobStatus> for v1::JobStatus {
             recording: Some((&status.recording).into()),
             analyses: Vec::new(),
             governance: governance(&status.governance),
+            measuring: status.measuring.as_ref().map(measuring),
         }
+    }
+}
+
+fn measuring(measuring: &Measuring) -> v1::Measuring {
+    let Measured { set, interval_ns } = measuring.metrics;
+    v1::Measuring {
+        sampling_frequency: measuring.sampling,
+        metrics: set.names().collect(),
+        metrics_interval_ns: if set.is_empty() { 0 } else { interval_ns },
+        selection_rules: measuring.rules,
     }
 }
 

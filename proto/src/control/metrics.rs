@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 use bincode::{Decode, Encode};
 use core::fmt;
 use core::str::FromStr;
+use serde::{Deserialize, Serialize};
 
 /// The shortest time between two readings, in ns: a reading of everything takes up to a tenth of a
 /// millisecond for each thread.
@@ -24,7 +25,7 @@ pub const METRICS_MAX: usize = 64;
 
 /// Metrics that are measured together; a bit for each of the system's, and one for all that the
 /// program keeps.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
 pub struct MetricSet(u32);
 
 const PROGRAM_BIT: u32 = 1 << SYSTEM_METRICS;
@@ -147,7 +148,7 @@ impl FromStr for MetricSet {
 }
 
 /// What is to be measured of each rank, and how often.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
 pub struct Measured {
     /// Nothing where it is empty.
     pub set: MetricSet,

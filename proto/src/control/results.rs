@@ -3,6 +3,7 @@
 //! The crate `analysis` merges them, the gateway shows them. Durations are in nanoseconds, sizes in
 //! bytes.
 
+use super::metrics::Measured;
 use super::overhead::Governance;
 use crate::definition::Run;
 use crate::ids::{Rank, RegionId};
@@ -303,6 +304,20 @@ pub struct JobStatus {
     pub recording: RecordingStatus,
     /// How the overhead is kept below its cap; only the root says it.
     pub governance: Box<Governance>,
+    /// What is measured beside MPI calls; only the root says it, until the measurement ends.
+    pub measuring: Option<Measuring>,
+}
+
+/// What is measured beside MPI calls: by the commands that were done, without what is given up to
+/// keep the overhead below its cap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+pub struct Measuring {
+    /// Samples a second of each thread's time on a processor; 0 where none are taken.
+    pub sampling: u32,
+    /// The metrics that are read.
+    pub metrics: Measured,
+    /// Rules of the selection in force.
+    pub rules: u32,
 }
 
 /// Ranks that a status names, so that its size does not grow with the job.

@@ -4,6 +4,7 @@ use super::stacks::named;
 use invivo_proto::control::analyses::{AnalysesStatus, AnalysisStatus, Gaps};
 use invivo_proto::control::grid::{Axes, Grid, GridCell, GridRow};
 use invivo_proto::control::link::{JobDescription, ObservationDescription};
+use invivo_proto::control::metrics::{Measured, MetricSet};
 use invivo_proto::control::overhead::{Governance, OverheadCap};
 use invivo_proto::control::regions::{Region, RegionStats, RegionTable, Unrecorded};
 use invivo_proto::control::results::*;
@@ -219,6 +220,14 @@ pub fn status() -> JobStatus {
                 6_000_000_000,
                 "overhead 9.0 %: regions are not recorded".into(),
             )],
+        }),
+        measuring: Some(Measuring {
+            sampling: 251,
+            metrics: Measured {
+                set: MetricSet::USUAL,
+                interval_ns: 100_000_000,
+            },
+            rules: 3,
         }),
     }
 }

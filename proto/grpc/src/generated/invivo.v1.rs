@@ -234,6 +234,29 @@ pub struct JobStatus {
     /// How the overhead is kept below its cap; absent where it never had one.
     #[prost(message, optional, tag = "8")]
     pub governance: ::core::option::Option<Governance>,
+    /// What is measured beside MPI calls; absent behind the end of the measurement, and of a saved
+    /// observation.
+    #[prost(message, optional, tag = "9")]
+    pub measuring: ::core::option::Option<Measuring>,
+}
+/// What is measured beside MPI calls: by the commands that were done, without what is given up to
+/// keep the overhead below its cap.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Measuring {
+    /// Samples a second of each thread's time on a processor; 0 where none are taken.
+    #[prost(uint32, tag = "1")]
+    pub sampling_frequency: u32,
+    /// Names of the metrics that are read.
+    #[prost(string, repeated, tag = "2")]
+    pub metrics: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Time from one reading of metrics to the next, in ns; 0 where none are read.
+    #[prost(uint64, tag = "3")]
+    pub metrics_interval_ns: u64,
+    /// Rules of the selection in force; where there are none, all regions and MPI functions are
+    /// recorded.
+    #[prost(uint32, tag = "4")]
+    pub selection_rules: u32,
 }
 /// How the measurement's overhead is kept below its cap.
 #[derive(serde::Serialize)]
