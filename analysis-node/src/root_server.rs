@@ -413,7 +413,8 @@ impl RootServer {
                 }
             }
             Some(Asker::Result) => {
-                self.result.silent(self.names.ranks_of(&missing));
+                let without = self.names.ranks_of(&missing);
+                self.result.silent(&answer, without);
                 self.result.answer(answer, self.watchdog.last_words());
                 self.conclude_answers();
             }

@@ -230,12 +230,12 @@ async fn what_does_not_come_in_time_ends_the_session() {
     let session = file(
         &user,
         "[[step]]\npause = '1m'\n[[step]]\nwait = { field = 'calls', op = '>', value = 1e12 \
-         }\ntimeout = '300ms'\n",
+         }\ntimeout = '3s'\n",
     );
     let (status, out, err) = user.said(&["session", "run", &session]).await;
     assert_eq!(status, 3);
     assert!(
-        out.contains("TIMEOUT 2  wait until calls > 1e12: not within 300ms; it is "),
+        out.contains("TIMEOUT 2  wait until calls > 1e12: not within 3s; it is "),
         "{out}"
     );
     // It had stopped the application, and does not leave it so.
@@ -248,15 +248,16 @@ async fn what_does_not_come_in_time_ends_the_session() {
     // A loop's time holds for all of its rounds together.
     let session = file(
         &user,
-        "[[step]]\nloop = 100\ntimeout = '2s'\n[[step.step]]\nwait = '800ms'\n",
+        "[[step]]\nloop = 100\ntimeout = '3s'\n[[step.step]]\nwait = '1200ms'\n",
     );
     let (status, out, _) = user.said(&["session", "run", &session]).await;
     assert_eq!(status, 3);
     assert!(
-        out.contains("TIMEOUT 1  loop 100 times: not within 2s"),
+        out.contains("TIMEOUT 1  loop 100 times: not within 3s"),
         "{out}"
     );
-    assert_eq!(out.matches("ok      1.1 (round ").count(), 2, "{out}");
+    let rounds = out.matches("ok      1.1 (round ").count();
+    assert!((1..=2).contains(&rounds), "{out}");
 }
 
 #[tokio::test]
@@ -298,13 +299,13 @@ async fn a_missing_job_differs_from_a_failure() {
     assert_eq!(status, 3);
     assert!(err.contains("no job is running"), "{err}");
     // It may come later, and go.
-    let mut waiting = user.invivo(&["session", "run", &session, "--within", "20s"]);
+    let mut waiting = user.invivo(&["session", "run", &session, "--within", "60s"]);
     let waiting = waiting.stdout(Stdio::piped()).spawn().expect("started");
     sleep(Duration::from_millis(300)).await;
     let job = user.job("late");
-    sleep(Duration::from_millis(500)).await;
+    sleep(Duration::from_secs(5)).await;
     std::fs::remove_file(job.connect_path()).expect("removed");
-    let output = timeout(Duration::from_secs(15), waiting.wait_with_output()).await;
+    let output = timeout(Duration::from_secs(60), waiting.wait_with_output()).await;
     let output = output.expect("it ends").expect("waited");
     assert!(output.status.success());
     assert!(
@@ -339,7 +340,8 @@ async fn whoever_interrupts_a_session_does_not_leave_the_application_standing() 
     while orders(&root.asked()).is_empty() {
         sleep(Duration::from_millis(20)).await;
     }
-    sleep(Duration::from_millis(300)).await;
+    // It tells of a step once its answer is there.
+    sleep(Duration::from_secs(1)).await;
     let pid = rustix::process::Pid::from_raw(child.id().expect("runs") as i32).expect("a number");
     rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("sent");
     let output = timeout(Duration::from_secs(10), child.wait_with_output()).await;

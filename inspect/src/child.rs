@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 pub const ALLOCATED_BYTES_MAX: u64 = 1 << 30;
 
 /// The longest wait for a child that was killed.
-const ENDS_WITHIN: Duration = Duration::from_millis(500);
+const ENDS_WITHIN: Duration = Duration::from_millis(if cfg!(test) { 10_000 } else { 500 });
 /// Between two looks whether it has ended.
 const POLL_INTERVAL: Duration = Duration::from_micros(100);
 

@@ -45,7 +45,7 @@ const TRIES: usize = 3;
 pub const WITHIN: Duration = Duration::from_millis(300);
 /// The longest time for following the paths of some threads, which takes milliseconds where
 /// processors are free. A stop waits for it, and has a second itself.
-const WALKED_WITHIN: Duration = Duration::from_millis(700);
+const WALKED_WITHIN: Duration = Duration::from_millis(if cfg!(test) { 30_000 } else { 700 });
 /// Bytes of stacks after which paths are followed before more threads are looked at.
 const SEEN_BYTES_MAX: usize = 4 << 20;
 

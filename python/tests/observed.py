@@ -105,6 +105,11 @@ class Observed:
         time.sleep(seconds)
         return self.rounds() == before
 
+    def moves(self):
+        """Waits until a rank gets on."""
+        before = self.rounds()
+        until("a round", lambda: self.rounds() != before)
+
     def cli(self, *words):
         """The objects that `invivo WORDS --json` prints, without their version."""
         done = subprocess.run(

@@ -32,7 +32,10 @@ def test_the_numbers_are_those_of_the_program(observed, job):
     cells = [(cell.source, cell.destination, cell.sent, cell.received) for cell in matrix.cells]
     assert cells == [(0, 1, one_way, one_way), (1, 0, one_way, one_way)]
 
-    sites = [row for row in job.call_sites().rows if row.calls.function == "MPI_Sendrecv"]
+    of = lambda: [row for row in job.call_sites().rows if row.calls.function == "MPI_Sendrecv"]
+    # Names are looked up behind the answers.
+    until("names", lambda: all(row.functions for row in of()))
+    sites = of()
     assert [row.calls.calls for row in sites] == [messages]
     assert sites[0].functions[0].function == "exchange"
     assert sites[0].functions[0].line.startswith("rounds.c:")
@@ -88,7 +91,9 @@ def test_answers_are_those_of_the_command(observed, job):
             same(lambda: [page.to_dict() for page in ask()], lambda: observed.cli(*words))
         of_ranks = [(None, []), ([0, 1], ["--rank", "0-1"]), (range(1), ["--rank", "0"])]
         for ranks, words in of_ranks:
-            same_program(job.stacks(ranks), observed.cli("stacks", *words)[0])
+            ask = lambda: (job.stacks(ranks).to_dict(), observed.cli("stacks", *words)[0])
+            # A rank whose supervisor has no processor for a moment is silent.
+            assert any(is_same_program(*ask()) for _ in range(8))
 
     entries = [entry.to_dict() for entry in job.audit()]
     assert entries == observed.cli("audit")
@@ -96,14 +101,14 @@ def test_answers_are_those_of_the_command(observed, job):
     assert all(entry["client"].startswith("invivo for Python") for entry in entries)
 
 
-def same_program(stacks, told):
-    """Both have the same ways and the same paths inside of the program; where it waits inside of
-    libraries changes."""
+def is_same_program(stacks, told):
+    """Whether both have the same ways and the same paths inside of the program; where it waits
+    inside of libraries changes."""
     path = lambda nodes: [node for node in nodes if node["module"].startswith("python-rounds")]
-    stacks = stacks.to_dict()
-    assert path(stacks["nodes"]) == path(told["nodes"])
-    assert "main" in [node["function"] for node in path(told["nodes"])], told
-    assert stacks["ways"] == told["ways"] and stacks.keys() == told.keys()
+    assert stacks.keys() == told.keys()
+    inside = path(told["nodes"])
+    is_whole = "main" in [node["function"] for node in inside]
+    return is_whole and path(stacks["nodes"]) == inside and stacks["ways"] == told["ways"]
 
 
 def test_jobs_are_those_of_the_list(observed):
@@ -119,10 +124,15 @@ def test_jobs_are_those_of_the_list(observed):
 
 def test_watching_ends_with_the_job(observed, job):
     observed.tell("go")
-    snapshots = list(itertools.islice(job.watch(0.1, functions=True), 5))
+    snapshots = []
+    counted = lambda snapshot: sum(row.calls for row in snapshot.functions)
+    for snapshot in itertools.islice(job.watch(0.1, functions=True), 200):
+        snapshots.append(snapshot)
+        if len(snapshots) >= 5 and counted(snapshots[0]) < counted(snapshot):
+            break
     sequences = [snapshot.sequence for snapshot in snapshots]
     assert sequences == sorted(set(sequences))
-    calls = [sum(row.calls for row in snapshot.functions) for snapshot in snapshots]
+    calls = [counted(snapshot) for snapshot in snapshots]
     assert calls == sorted(calls) and calls[0] < calls[-1]
     assert {rank.state for snapshot in snapshots for rank in snapshot.status.named} <= {
         "in MPI",

@@ -5,6 +5,7 @@ use crate::analyses;
 use crate::efficiency::{self, RankTime};
 use crate::explain::{Explanation, Run, explain_run};
 use crate::recording;
+use crate::regions;
 use crate::rows::{
     EndedRow, FaultRow, MatrixRows, Row, Start, ToolEndedRow, WaitingRow, ns, seconds,
 };
@@ -44,6 +45,9 @@ pub struct Report {
     /// Who waited for whom, where that was looked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_states: Option<v1::WaitStatesReply>,
+    /// Time by region of the program, where it has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub regions: Option<v1::RegionsReply>,
     #[serde(default)]
     pub ended: Vec<EndedRow>,
     /// Ranks that ended like these, for which there is no room: the last ones.
@@ -123,6 +127,11 @@ impl Report {
             efficiency: None,
             explanation: None,
             wait_states: wait_states(&result.waits),
+            regions: Report::regions(convert::regions::reply(
+                &result.regions,
+                u32::MAX,
+                v1::Coverage::default(),
+            )),
             functions_left_out: result
                 .functions
                 .rank_rows_total
@@ -201,6 +210,17 @@ impl Report {
             recording: Some(self.recording),
             ..v1::JobStatus::default()
         }
+    }
+
+    /// The table of regions; nothing of a program without any.
+    pub(crate) fn regions(reply: v1::RegionsReply) -> Option<v1::RegionsReply> {
+        let is_there = !reply.rows.is_empty() || !regions::losses(&reply).is_empty();
+        // Both are the report's own.
+        is_there.then_some(v1::RegionsReply {
+            coverage: None,
+            analysis: None,
+            ..reply
+        })
     }
 
     /// Rows of the function table, as clients know them.

@@ -17,8 +17,9 @@ mod tables;
 mod tests;
 
 use crate::contents::Report;
-use crate::text::{RANK_ROWS, summary};
-use crate::{analyses, coverage, functions, left_out, wait_states};
+use crate::text::{RANK_ROWS, REGION_ROWS, summary};
+use crate::{analyses, coverage, functions, left_out, regions, wait_states};
+use invivo_grpc::convert::regions::cut;
 use invivo_grpc::v1::WaitStateRow;
 use invivo_proto::control::analyses::Analysis;
 use markup::Html;
@@ -36,6 +37,7 @@ pub fn html(report: &Report) -> String {
     ranks::times(&mut page, report);
     function_tables(&mut page, report);
     waits(&mut page, report);
+    regions(&mut page, report);
     matrix(&mut page, report);
     facts::completeness(&mut page, report);
     page.markup("</main>\n</body>\n</html>\n");
@@ -111,6 +113,26 @@ fn waits(page: &mut Html, report: &Report) {
     let parts: Vec<f64> = of.rows.iter().map(part).collect();
     tables::table(page, &wait_states::by_state(&of.rows), &parts);
     tables::table(page, &wait_states::by_rank(of), &[]);
+    page.markup("</section>\n");
+}
+
+fn regions(page: &mut Html, report: &Report) {
+    let Some(of) = &report.regions else {
+        return;
+    };
+    let mut shown = of.clone();
+    cut(&mut shown, REGION_ROWS);
+    page.markup("<section><h2>Regions of the program, most own time first</h2>\n");
+    let whole = regions::whole_ns(&shown).max(1) as f64;
+    let parts: Vec<f64> = shown
+        .rows
+        .iter()
+        .map(|row| row.own_ns as f64 / whole)
+        .collect();
+    tables::table(page, &regions::by_region(&shown), &parts);
+    for line in regions::rest(&shown) {
+        tables::sentences(page, &line);
+    }
     page.markup("</section>\n");
 }
 

@@ -20,6 +20,7 @@ pub struct Answers {
     pub functions: v1::FunctionsReply,
     pub matrix: v1::MatrixReply,
     pub waits: v1::WaitStatesReply,
+    pub regions: v1::RegionsReply,
 }
 
 impl Report {
@@ -50,6 +51,7 @@ impl Report {
                 coverage: None,
                 ..waits
             }),
+            regions: Report::regions(answers.regions),
             ended: Vec::new(),
             ended_left_out: 0,
             tool_process_ended: None,

@@ -4,6 +4,7 @@
 use super::call_sites::{code, short};
 use super::table::{Side, Table};
 use super::units::{count, counted, duration, share};
+use invivo_grpc::convert::regions::cut;
 use invivo_grpc::v1::{RegionRow, RegionsReply};
 
 /// What a program has to do before there are rows.
@@ -49,11 +50,69 @@ pub fn text(reply: &RegionsReply) -> String {
     text
 }
 
+/// The same in a report, with so many rows at most: nobody can be asked again.
+pub fn of_report(reply: &RegionsReply, rows_max: u32) -> String {
+    let mut shown = reply.clone();
+    cut(&mut shown, rows_max);
+    let mut text = by_region(&shown).text();
+    for line in rest(&shown) {
+        text.push_str(&line);
+        text.push('\n');
+    }
+    text
+}
+
+/// Sentences about what is not in the table of a report.
+pub fn rest(reply: &RegionsReply) -> Vec<String> {
+    let mut lines: Vec<String> = more(reply).into_iter().collect();
+    if reply.rows_unnamed > 0 {
+        let rows = counted(reply.rows_unnamed, "row");
+        lines.push(format!("names of {rows} did not come in time"));
+    }
+    lines.extend(losses(reply));
+    lines
+}
+
+/// Which rows are not there; nothing where all are.
+fn more(reply: &RegionsReply) -> Option<String> {
+    let left_out = reply.left_out.as_ref()?;
+    (reply.rows_left_out > 0).then(|| {
+        format!(
+            "... and {} more: {}, own time {}",
+            counted(reply.rows_left_out, "row"),
+            counted(left_out.visits, "visit"),
+            duration(left_out.own_ns)
+        )
+    })
+}
+
 fn table(reply: &RegionsReply) -> String {
-    let none = RegionRow::default();
-    let left_out = reply.left_out.as_ref().unwrap_or(&none);
-    let own = reply.rows.iter().chain([left_out]).map(|row| row.own_ns);
-    let whole = own.fold(0, u64::saturating_add);
+    let mut text = by_region(reply).text();
+    if let Some(more) = more(reply) {
+        text.push_str(&format!("{more}\n"));
+    }
+    if reply.rows_unnamed > 0 {
+        text.push_str(&format!(
+            "names of {} did not come in time; ask again\n",
+            counted(reply.rows_unnamed, "row")
+        ));
+    }
+    text
+}
+
+/// Own time of all rows, of those that are left out as well.
+pub fn whole_ns(reply: &RegionsReply) -> u64 {
+    let own = reply
+        .rows
+        .iter()
+        .chain(&reply.left_out)
+        .map(|row| row.own_ns);
+    own.fold(0, u64::saturating_add)
+}
+
+/// A row for each region.
+pub fn by_region(reply: &RegionsReply) -> Table {
+    let whole = whole_ns(reply);
     let mut table = Table::new([
         ("region", Side::Left),
         ("visits", Side::Right),
@@ -80,22 +139,7 @@ fn table(reply: &RegionsReply) -> String {
             count(row.ranks.into()),
         ]);
     }
-    let mut text = table.text();
-    if reply.rows_left_out > 0 {
-        text.push_str(&format!(
-            "... and {} more: {}, own time {}\n",
-            counted(reply.rows_left_out, "row"),
-            counted(left_out.visits, "visit"),
-            duration(left_out.own_ns)
-        ));
-    }
-    if reply.rows_unnamed > 0 {
-        text.push_str(&format!(
-            "names of {} did not come in time; ask again\n",
-            counted(reply.rows_unnamed, "row")
-        ));
-    }
-    text
+    table
 }
 
 /// Behind the name of a region that is not recorded now, because it is not selected: on which part

@@ -4,6 +4,7 @@ use crate::Report;
 use crate::timeline_pages::EndContext;
 use invivo_proto::control::analyses::AnalysesStatus;
 use invivo_proto::control::link::{Final, JobDescription};
+use invivo_proto::control::regions::{Region, RegionStats, RegionTable};
 use invivo_proto::control::results::{
     Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Moments, Traffic,
 };
@@ -100,6 +101,7 @@ fn sample() -> Final {
         ended_left_out: 0,
         hang: Box::default(),
         waits: Box::default(),
+        regions: Box::default(),
         shut_down: false,
     }
 }
@@ -126,6 +128,50 @@ fn the_page_has_everything_once() {
     assert!(worse.expect("rank 1") < better.expect("rank 0"));
     // In the sentence at the top, and in two tables.
     assert_eq!(page.matches(name).count(), 4);
+}
+
+/// The regions of a program stand in all forms of a report, the worst of many in the text.
+#[test]
+fn regions_are_in_the_report() {
+    let rows = (0..30).map(|number| {
+        let of = RegionStats {
+            visits: 7,
+            ranks: 2,
+            own_ns: 1_000_000 * (30 - number),
+            ..RegionStats::default()
+        };
+        (Region::Marked(format!("step {number}")), of)
+    });
+    let regions = Box::new(RegionTable {
+        rows: rows.collect(),
+        rows_max: 256,
+        unnamed: 1,
+        ..RegionTable::default()
+    });
+    let of = Final {
+        regions,
+        ..sample()
+    };
+    let page = text(&of, &EndContext::default());
+    for part in [
+        "\nRegions of the program, most own time first\nregion ",
+        "\n\"step 0\" ",
+        "\n\"step 19\" ",
+        "\n... and 10 rows more: 70 visits, own time 55.0 ms\n",
+        "\nnames of 1 row did not come in time\n",
+    ] {
+        assert_eq!(page.matches(part).count(), 1, "{part:?} in\n{page}");
+    }
+    assert!(!page.contains("step 20"));
+    let told = json(&of, &EndContext::default());
+    let value: serde_json::Value = serde_json::from_str(&told).expect("json");
+    assert_eq!(value["regions"]["rows"].as_array().map(Vec::len), Some(30));
+    assert_eq!(value["regions"]["rows"][0]["name"], "step 0");
+    let read: Report = serde_json::from_str(&told).expect("a report");
+    assert_eq!(read.regions.map(|of| of.rows.len()), Some(30));
+    // A program without regions has no section of them.
+    let without = text(&sample(), &EndContext::default());
+    assert!(!without.contains("Regions"), "{without}");
 }
 
 #[test]

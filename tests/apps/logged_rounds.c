@@ -31,7 +31,7 @@ static double compute(int rank)
 int main(int argc, char **argv)
 {
     int rank, size, wrong = 0;
-    long seconds = argc > 1 ? atol(argv[1]) : 60;
+    long seconds = argc > 1 ? atol(argv[1]) : 300;
     LOGGED(MPI_Init, 0, &argc, &argv);
     long begun = call_log_now();
     CALL(MPI_Comm_rank)(MPI_COMM_WORLD, &rank);

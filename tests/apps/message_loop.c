@@ -13,7 +13,7 @@ int main(int argc, char **argv)
 {
     enum { BATCH = 100, WORDS = 16 };
     int rank, size, go_on = 1, wrong = 0, round = 0;
-    double seconds = argc > 1 ? atof(argv[1]) : 60;
+    double seconds = argc > 1 ? atof(argv[1]) : 300;
     CALL(MPI_Init)(&argc, &argv);
     CALL(MPI_Comm_rank)(MPI_COMM_WORLD, &rank);
     CALL(MPI_Comm_size)(MPI_COMM_WORLD, &size);

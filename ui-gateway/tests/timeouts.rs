@@ -25,7 +25,7 @@ fn short_times() -> Options {
             handshake_max: Duration::from_millis(200),
             unauthenticated_max: Duration::from_millis(500),
             ping_interval: Duration::from_millis(200),
-            ping_max: Duration::from_millis(300),
+            ping_max: Duration::from_secs(2),
             stall_max: Duration::from_millis(800),
             ..Times::default()
         },
@@ -113,8 +113,9 @@ async fn only_a_valid_token_keeps_a_connection() {
         assert!(snapshot.is_some());
     }
     let connections = connections.load(Ordering::Relaxed);
+    let most = begun.elapsed().as_millis() as u32 / 500 + 2;
     assert!(
-        (3..=6).contains(&connections),
+        (2..=most).contains(&connections),
         "{connections} connections in 2 s, closed after half a second each"
     );
 }
@@ -156,7 +157,7 @@ fn a_client_that_answers_no_ping_is_closed() {
             .expect("a snapshot");
         snapshots
     });
-    std::thread::sleep(Duration::from_millis(1500));
+    std::thread::sleep(Duration::from_secs(5));
     let ended =
         client.block_on(async { timeout(Duration::from_secs(5), snapshots.message()).await });
     ended

@@ -226,7 +226,7 @@ async fn a_window_outlives_its_client_and_is_answered_later() {
     let _gateway = job.gateway().await;
     job.root_connected(true).await;
     let mut client = job.controller();
-    let length = Duration::from_millis(800);
+    let length = Duration::from_secs(3);
     let mut hasty = Request::new(window(5, length));
     hasty.set_timeout(Duration::from_millis(200));
     let begun = Instant::now();
@@ -255,7 +255,7 @@ async fn the_log_has_the_outcome_without_a_client() {
     let job = JobDir::new();
     let _root = ScriptedRoot::start(&job.link(), |ask| match ask {
         Ask::Command { order, .. } => {
-            Reply::Late(Duration::from_millis(300), Answer::Command(acks(order)))
+            Reply::Late(Duration::from_secs(2), Answer::Command(acks(order)))
         }
         other => known(other),
     });
@@ -263,9 +263,9 @@ async fn the_log_has_the_outcome_without_a_client() {
     job.root_connected(true).await;
     let mut client = job.controller();
     let asked = client.reset(v1::ResetRequest { command_id: 4 });
-    let left = tokio::time::timeout(Duration::from_millis(100), asked).await;
+    let left = tokio::time::timeout(Duration::from_secs(1), asked).await;
     assert!(left.is_err(), "it did not wait");
-    sleep(Duration::from_millis(400)).await;
+    sleep(Duration::from_millis(2500)).await;
     gateway.end().await;
     let log = std::fs::read_to_string(job.path().join("audit.jsonl")).expect("audit log");
     let events: Vec<serde_json::Value> = log

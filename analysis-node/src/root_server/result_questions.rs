@@ -65,7 +65,7 @@ impl RootServer {
     pub(super) fn write_result(&mut self, now_ns: u64) {
         // Pages that have not come by now are missing there.
         self.last_seconds = None;
-        if !self.result.is_answered() {
+        if !self.result.is_whole() {
             // Ends the waves now: partial answers come at once, and the silent members are named.
             self.run(now_ns, RootInput::Enough);
         }

@@ -100,6 +100,7 @@ async fn asked(mut client: Client) -> Result<Response<Answers>, Status> {
     let functions = client.functions(functions).await?.into_inner();
     let matrix = client.matrix(matrix).await?.into_inner();
     let waits = client.wait_states(v1::WaitStatesRequest::default()).await?;
+    let regions = client.regions(v1::RegionsRequest::default()).await?;
     // Last: its coverage is of all that the others have.
     let status = client.status(v1::StatusRequest {}).await?.into_inner();
     // Behind the others: a gateway that has just begun does not know its job before.
@@ -112,6 +113,7 @@ async fn asked(mut client: Client) -> Result<Response<Answers>, Status> {
         functions,
         matrix,
         waits: waits.into_inner(),
+        regions: regions.into_inner(),
     }))
 }
 

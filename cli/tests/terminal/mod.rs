@@ -24,6 +24,8 @@ pub struct Terminal {
     keyboard: Box<dyn Write + Send>,
     child: Box<dyn Child + Send + Sync>,
     settings: String,
+    /// Ends when all that has the terminal open has ended.
+    reading: Option<std::thread::JoinHandle<()>>,
 }
 
 /// How a program left.
@@ -78,7 +80,7 @@ impl Terminal {
         }));
         let mut reader = pair.master.try_clone_reader().expect("a reader");
         let shared = output.clone();
-        std::thread::spawn(move || {
+        let reading = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(count @ 1..) = reader.read(&mut bytes) {
                 let mut output = shared.lock().expect("not poisoned");
@@ -92,6 +94,7 @@ impl Terminal {
             master: pair.master,
             child,
             settings,
+            reading: Some(reading),
         }
     }
 
@@ -158,8 +161,15 @@ impl Terminal {
             assert!(Instant::now() < end, "it does not end:\n{}", self.screen());
             std::thread::sleep(Duration::from_millis(10));
         };
-        // The last bytes may still be on their way to us.
-        std::thread::sleep(Duration::from_millis(100));
+        // The last bytes may still be on their way to us, and what it has started may live on.
+        let reading = self.reading.take();
+        while reading
+            .as_ref()
+            .is_some_and(|reading| !reading.is_finished())
+            && Instant::now() < end
+        {
+            std::thread::sleep(Duration::from_millis(10));
+        }
         assert_eq!(
             settings(&*self.master),
             self.settings,

@@ -91,26 +91,24 @@ fn scratch() -> std::io::Result<std::fs::File> {
 mod tests {
     use super::*;
 
-    fn sh(script: &str) -> Done {
-        run(
-            Command::new("sh").args(["-c", script]),
-            Duration::from_millis(500),
-        )
-        .expect("sh runs")
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    fn sh(script: &str, limit: Duration) -> Done {
+        run(Command::new("sh").args(["-c", script]), limit).expect("sh runs")
     }
 
     /// What a command says is kept and one that hangs is ended.
     #[test]
     fn output_is_kept_and_a_hanging_command_ended() {
-        let done = sh("echo out; echo; echo '--'; echo bad >&2; exit 3");
+        let done = sh("echo out; echo; echo '--'; echo bad >&2; exit 3", PATIENCE);
         assert_eq!((done.stdout.as_str(), done.well()), ("out\n\n--\n", false));
         assert_eq!(done.complaint(), "bad");
         let begun = Instant::now();
-        let done = sh("sleep 60 & sleep 60");
+        let done = sh("sleep 60 & sleep 60", Duration::from_millis(500));
         assert!(done.status.is_none() && !done.well());
         assert_eq!(done.complaint(), "no answer in time");
         assert!(begun.elapsed() < Duration::from_secs(10));
-        assert!(sh("true").well());
+        assert!(sh("true", PATIENCE).well());
         assert!(run(&mut Command::new("/nonexistent"), Duration::from_secs(1)).is_err());
     }
 }

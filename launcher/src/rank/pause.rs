@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 pub const TICK: Duration = Duration::from_millis(50);
 /// The longest wait for threads to stand still: a thread must get a processor once to stop, which
 /// can take some tens of milliseconds where many share one.
-const STANDSTILL: Duration = Duration::from_millis(500);
+const STANDSTILL: Duration = Duration::from_millis(if cfg!(test) { 10_000 } else { 500 });
 /// Between two polls of threads that are about to stop: doubled from the first to the second.
 const POLL_INTERVALS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(2));
 

@@ -150,6 +150,7 @@ mod tests {
             ended_left_out: 0,
             hang: Box::default(),
             waits: Box::default(),
+            regions: Box::default(),
             shut_down: false,
         };
         let message = encode(&AtEnd::Result(Box::new(result.clone()))).expect("encoded");

@@ -134,6 +134,7 @@ mod tests {
             ended_left_out: 0,
             hang: Box::default(),
             waits: Box::default(),
+            regions: Box::default(),
             shut_down: false,
         }
     }

@@ -159,7 +159,12 @@ fn a_job_that_cannot_listen_says_so() {
     for launcher in LAUNCHERS.iter().filter(|launcher| launcher.installed()) {
         let stage = Stage::new();
         stage.gateway_cannot_listen("no such address here");
-        let script = format!("{}; sleep 2; touch stop", in_mpi());
+        // Until the gateway has said so, and some time for it to be told.
+        let script = format!(
+            "{}; until grep -qs tls_trouble state/invivo/jobs/*/connect.json; do sleep 0.1; done; \
+             sleep 2; touch stop",
+            in_mpi()
+        );
         let output = stage.run_with(launcher, TOTAL, &["--listen", "192.0.2.1:0"], &script);
         let text = String::from_utf8_lossy(&output.stderr);
         let told = "invivo: the job does not listen on 192.0.2.1:0 (no such address here)";

@@ -152,6 +152,7 @@ impl Stage {
             ended_left_out: 0,
             hang: Box::default(),
             waits: Box::default(),
+            regions: Box::default(),
             shut_down,
         };
         let message = encode(&link::AtEnd::Result(Box::new(result))).expect("encoded");

@@ -21,8 +21,9 @@ const MADE: &str = "Made by `cargo xtask generate` from proto/gateway.proto. Do 
 const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../grpc/src/generated");
 /// Messages that a report holds: those alone are read back, from JSON, where a field that a report
 /// of an older version lacks has its default.
-const IN_REPORTS: [&str; 18] = [
+const IN_REPORTS: [&str; 21] = [
     "AnalysisStatus",
+    "CodeFunction",
     "CollectiveCalls",
     "CommunicatorWaits",
     "Coverage",
@@ -36,6 +37,8 @@ const IN_REPORTS: [&str; 18] = [
     "RankWaitRow",
     "RankWaits",
     "RecordingStatus",
+    "RegionRow",
+    "RegionsReply",
     "Traffic",
     "WaitStateRow",
     "WaitStatesReply",

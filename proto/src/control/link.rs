@@ -187,6 +187,8 @@ pub struct Final {
     pub hang: Box<Hang>,
     /// Who waited for whom.
     pub waits: Box<WaitStates>,
+    /// Time by region, where that was told in time: names of functions may take some.
+    pub regions: Box<RegionTable>,
     /// The measurement was shut down before the job ended: the result is as it was then.
     pub shut_down: bool,
 }

@@ -353,6 +353,7 @@ fn result() -> Final {
         ended_left_out: 3,
         hang: Box::default(),
         waits: Box::new(wait_states()),
+        regions: Box::new(regions()),
         shut_down: false,
     }
 }

@@ -51,6 +51,28 @@ fn waits(name: &str) -> v1::WaitStatesReply {
     }
 }
 
+/// Two regions, one of them of a function.
+fn regions(name: &str) -> v1::RegionsReply {
+    let row = |kind: &str, own_ns| v1::RegionRow {
+        kind: kind.to_owned(),
+        name: name.to_owned(),
+        file: name.to_owned(),
+        functions: vec![v1::CodeFunction {
+            function: name.to_owned(),
+            line: name.to_owned(),
+        }],
+        visits: 3,
+        time_ns: own_ns,
+        own_ns,
+        ranks: 2,
+        ..v1::RegionRow::default()
+    };
+    v1::RegionsReply {
+        rows: vec![row("marked", 3_000_000_000), row("code", 1_000_000_000)],
+        ..v1::RegionsReply::default()
+    }
+}
+
 /// Two ranks, of which the first waits for the second; every name is `name`.
 fn sample(name: &str) -> Report {
     let cell = |source, destination, bytes| Cell {
@@ -99,6 +121,7 @@ fn sample(name: &str) -> Report {
         ended_left_out: 0,
         explanation: None,
         wait_states: Some(waits(name)),
+        regions: Some(regions(name)),
         tool_process_ended: None,
         asked_to_end_by: None,
         waiting: Vec::new(),
@@ -172,6 +195,7 @@ fn the_page_has_the_numbers_of_the_text() {
         "<td class=\"bar\" style=\"--part:62.5%\">parallel efficiency</td>\
          <td class=\"n\">62.5 %</td>",
         "Rank 1 computes longest, rank 0 shortest.",
+        "<td class=\"bar\" style=\"--part:75%\">&quot;melt&quot;</td><td class=\"n\">3</td>",
         // Without MPI_Init, the one that is waited for first.
         "\">1</td><td class=\"n\">1.00 s</td><td class=\"n\">25.0 %</td>",
         "\">0</td><td class=\"n\">2.00 s</td><td class=\"n\">50.0 %</td>",

@@ -186,10 +186,13 @@ int main(int argc, char **argv)
         printf("rank %d: saved\n", rank);
     } else if (!strcmp(way, "abort-late")) {
         if (rank == 1) {
-            usleep(300000);
+            usleep(500000);
             abort_by(code);
         }
     } else if (strcmp(way, "normal") && strcmp(way, "exit")) {
+        /* The others come to their barrier meanwhile. */
+        if (rank == 1)
+            usleep(500000);
         if (rank == 1 && !strcmp(way, "exit-early"))
             exit(code);
         if (rank == 1 && !strcmp(way, "abort"))

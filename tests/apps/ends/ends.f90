@@ -207,11 +207,13 @@ program ends
     write (*, '(a,i0,a)') 'rank ', rank, ': saved'
   case ('abort-late')
     if (rank == 1) then
-      ierror = c_usleep(300000_c_int)
+      ierror = c_usleep(500000_c_int)
       call abort_by(code)
     end if
   case ('exit-early', 'abort', 'fault', 'kill', 'exhaust')
     if (rank == 1) then
+      ! The others come to their barrier meanwhile.
+      ierror = c_usleep(500000_c_int)
       select case (way)
       case ('exit-early')
         call c_exit(int(code, c_int))

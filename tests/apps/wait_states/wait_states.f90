@@ -23,6 +23,7 @@ program wait_states
   read (argument, *) rounds
   call get_environment_variable('LOG_DIR', directory)
   mine = rank
+  call MPI_Barrier(MPI_COMM_WORLD, error)
   do round = 1, rounds
     if (rank == 2) failed = c_usleep(late_us)
     call MPI_Allreduce(mine, total, 1, MPI_DOUBLE_PRECISION, MPI_SUM, MPI_COMM_WORLD, error)

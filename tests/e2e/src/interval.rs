@@ -24,7 +24,7 @@ const READINGS_APART_NS: u64 = 200_000;
 const ERROR_NS_MAX: u64 = 20_000_000;
 /// The farthest that an edge may lie apart on two places: 0 where all places knew of it in time. A
 /// place that was not scheduled for so long cuts when it hears of the edge.
-const APART_NS_MAX: u64 = 100_000_000;
+const APART_NS_MAX: u64 = 400_000_000;
 
 /// How a call that straddles an edge counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use invivo_e2e::logs::call_log::{Call, CallLog};
 use invivo_e2e::mpi::Family;
 use invivo_e2e::programs::program;
 use serde_json::{Value, json};
+use std::ops::RangeInclusive;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -40,9 +41,10 @@ fn pairs(logs: &[CallLog]) -> Vec<(Call, Call)> {
     pairs
 }
 
-/// Where a switch lay, in job time: that of the root's node, which is this one.
-fn cut(reply: &Value) -> u64 {
-    number(reply, "/from/latest_ns")
+/// Where a switch lay, in job time: that of the root's node, which is this one. The same on all
+/// places, but for those that heard of it too late.
+fn cut(reply: &Value) -> RangeInclusive<u64> {
+    number(reply, "/from/earliest_ns")..=number(reply, "/from/latest_ns")
 }
 
 fn matched(answer: &Value) -> u64 {
@@ -74,17 +76,15 @@ fn switched(family: Family, fan_in: &'static str) {
     );
 
     sleep(A_WHILE);
-    let on_ns = cut(&client.all_do(RANKS, &["analyses", "on", "messages"]));
-    let matrix_ns = cut(&client.all_do(RANKS, &["analyses", "off", "matrix"]));
+    let on = cut(&client.all_do(RANKS, &["analyses", "on", "messages"]));
+    let matrix_off = cut(&client.all_do(RANKS, &["analyses", "off", "matrix"]));
     sleep(A_WHILE);
-    let off_ns = cut(&client.all_do(RANKS, &["analyses", "off", "messages"]));
+    let off = cut(&client.all_do(RANKS, &["analyses", "off", "messages"]));
     running.wait_for_notes("done");
 
     let all = pairs(&CallLog::read_all(&running.logs(), RANKS));
     assert_eq!(all.len(), RANKS as usize / 2 * 4 * ROUNDS);
-    let between = |by_ns: i64| {
-        let from_ns = on_ns.saturating_add_signed(-by_ns);
-        let to_ns = off_ns.saturating_add_signed(by_ns);
+    let between = |from_ns: u64, to_ns: u64| {
         let inside = |(send, receive): &&(Call, Call)| {
             send.begin_ns > from_ns && send.end_ns.max(receive.end_ns) < to_ns
         };
@@ -92,8 +92,8 @@ fn switched(family: Family, fan_in: &'static str) {
     };
     // A receive that is complete may wait for one that was posted before it and is not.
     let held = u64::from(RANKS / 2);
-    let least = between(-(READING_NS as i64)).saturating_sub(held);
-    let most = between(READING_NS as i64);
+    let least = between(on.end() + READING_NS, off.start() - READING_NS).saturating_sub(held);
+    let most = between(on.start() - READING_NS, off.end() + READING_NS);
     assert!(least >= 16 && most < all.len() as u64, "{least} to {most}");
     let answer = running.until("the messages to be matched", |job| {
         let answer = job.client().try_json(&["messages"])?;
@@ -103,17 +103,23 @@ fn switched(family: Family, fan_in: &'static str) {
         matched(&answer) <= most,
         "{least} to {most} are to match: {answer}"
     );
-    let intervals = json!([
-        { "from_ns": 0, "to_ns": on_ns },
-        { "from_ns": off_ns, "to_ns": null },
-    ]);
-    assert_eq!(answer["analysis"]["off_intervals"], intervals, "{answer}");
+    let is_in = |pointer: &str, cut: &RangeInclusive<u64>| {
+        let told = number(&answer, &format!("/analysis/off_intervals/{pointer}"));
+        assert!(cut.contains(&told), "{cut:?}: {answer}");
+    };
+    is_in("0/to_ns", &on);
+    is_in("1/from_ns", &off);
+    let intervals = &answer["analysis"]["off_intervals"];
+    assert_eq!(intervals.as_array().map(Vec::len), Some(2), "{answer}");
 
     let matrix = client.json(&["matrix"]);
     let cells = matrix["cells"].as_array().expect("cells").iter();
     let sent: u64 = cells.map(|cell| number(cell, "/sent/messages")).sum();
     let until = |at_ns: u64| all.iter().filter(|(send, _)| send.end_ns < at_ns).count() as u64;
-    let (least, most) = (until(matrix_ns - READING_NS), until(matrix_ns + READING_NS));
+    let (least, most) = (
+        until(matrix_off.start() - READING_NS),
+        until(matrix_off.end() + READING_NS),
+    );
     assert!(0 < least && most < all.len() as u64, "{least} to {most}");
     assert!(
         (least..=most).contains(&sent),
@@ -139,7 +145,7 @@ fn switched(family: Family, fan_in: &'static str) {
             .expect("it is named")
             .clone()
     };
-    assert_eq!(of("messages")["off_intervals"], intervals);
+    assert_eq!(&of("messages")["off_intervals"], intervals);
     assert_eq!(number(&of("matrix"), "/off"), u64::from(RANKS));
     assert_eq!(of("functions")["off_intervals"], json!([]));
     ended.assert_nothing_left();

@@ -17,6 +17,8 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 const RANKS: u32 = 2;
+/// The longest that a job may run.
+const LIMIT: Duration = Duration::from_secs(300);
 /// Watchers that do not read.
 const STALLED: usize = 5;
 /// The most memory that the gateway may take with them.
@@ -239,8 +241,8 @@ fn the_screen_is_live(client: &Client) {
 #[test]
 fn a_job_with_many_clients_ends_as_one_alone() {
     for family in Family::ALL {
-        let mut running =
-            Job::observed(family, RANKS, &program(family, "logged_rounds", [])).start();
+        let job = Job::observed(family, RANKS, &program(family, "logged_rounds", []));
+        let mut running = job.limit(LIMIT).start();
         running.wait_for_answers();
         running.wait_for_notes("begun");
         let client = running.client();
@@ -271,8 +273,8 @@ fn a_job_with_many_clients_ends_as_one_alone() {
 #[test]
 fn misbehaving_clients_change_neither_the_gateway_nor_the_job() {
     for family in Family::ALL {
-        let mut running =
-            Job::observed(family, RANKS, &program(family, "logged_rounds", [])).start();
+        let job = Job::observed(family, RANKS, &program(family, "logged_rounds", []));
+        let mut running = job.limit(LIMIT).start();
         running.wait_for_answers();
         running.wait_for_notes("begun");
         let client = running.client();

@@ -9,15 +9,15 @@ use std::thread::sleep;
 use std::time::Duration;
 
 const RANKS: u32 = 4;
-/// A unit of work: rounds take some 100 ms.
-const UNIT_MS: &str = "20";
+/// A unit of work: rounds take some 200 ms.
+const UNIT_MS: &str = "40";
 /// How long the rounds are looked at.
-const SINCE: &str = "3s";
+const SINCE: &str = "6s";
 /// Until there is so much to look at.
-const A_WHILE: Duration = Duration::from_secs(4);
-/// What efficiencies may be off: two rounds of twenty that the interval cuts, and oversleeping
+const A_WHILE: Duration = Duration::from_secs(7);
+/// What efficiencies may be off: two rounds of thirty that the interval cuts, and oversleeping
 /// where more ranks wait than there are cores.
-const TOLERANCE: f64 = 0.1;
+const TOLERANCE: f64 = 0.15;
 
 fn of(answer: &Value, name: &str) -> f64 {
     let value = answer["efficiency"][name].as_f64();

@@ -15,7 +15,7 @@ const LOOK: &str = "800ms";
 /// Until a kind begins.
 const BEGINS: Duration = Duration::from_secs(5);
 /// How often it may look: what is found now and then is what other work on the machine does.
-const LOOKS: u32 = 3;
+const LOOKS: u32 = 5;
 /// Of communication it may be told, as other work on the machine makes it longer, down to this
 /// parallel efficiency.
 const BUSY_MACHINE: f64 = 0.6;

@@ -72,7 +72,7 @@ fn every_rank_leaves_the_last_calls_that_it_noted() {
             running.wait_for_answers();
             running.wait_for_notes("ready");
             // Rank 0 may still be on its way into the call that it stays in.
-            std::thread::sleep(Duration::from_millis(100));
+            std::thread::sleep(Duration::from_millis(500));
             kill(&tool_process(&running));
 
             let (report, last) = what_is_left(&mut running);

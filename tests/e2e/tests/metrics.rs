@@ -110,7 +110,7 @@ fn sets_change_while_a_program_runs(family: Family) {
             "switches",
             sum(job, "context-switches"),
             switches,
-            switches / 10,
+            switches / 10 + 100,
         );
         near(
             "cpu-time",
@@ -233,7 +233,8 @@ fn columns_have_what_was_in_their_time() {
             let end = begin + width_ns;
             let part = match () {
                 () if end <= from_ns => 0,
-                () if begin >= to_ns + 50_000_000 => 2,
+                // A reading that comes late has what was before it.
+                () if begin >= to_ns + 600_000_000 => 2,
                 () => 1,
             };
             sums[part] += number(cell, "/sum");
@@ -242,13 +243,13 @@ fn columns_have_what_was_in_their_time() {
     println!("{sums:?} faults in three phases, columns of {width_ns} ns");
     assert!(sums[1] > 5000, "{sums:?}");
     // MPI and C libraries touch some pages for the first time.
-    assert!(sums[2] < 100 && sums[0] < 3000, "{sums:?}");
+    assert!(sums[2] < sums[1] / 20 && sums[0] < 3000, "{sums:?}");
     assert_eq!(job.end().code(), 0);
 }
 
 /// Counters and values of programs in C, Fortran and Python, measured from the start.
 fn programs_keep_what_they_count(family: Family) {
-    for (language, command) in measured(family, 6) {
+    for (language, command) in measured(family, 15) {
         let job = Job::observed(family, RANKS, &command);
         let job = job.options(["--metrics", "program@50ms"]);
         let mut job = job.env("PYTHONPATH", marking()).start();
@@ -264,17 +265,20 @@ fn programs_keep_what_they_count(family: Family) {
             metrics.any(|one| one["name"].as_str() == Some(name))
         };
         assert!(is_there("value:cells"), "{language}: {told}");
-        // Long beside a burst, some of which are between two questions.
-        std::thread::sleep(Duration::from_secs(2));
-        let steps = sum(&job, "counter:steps");
-        assert!(steps > 50, "{language}: {steps}");
+        let enough = |job: &Running| Some(sum(job, "counter:steps")).filter(|steps| *steps > 100);
+        let steps = job.until("many steps", enough);
         // 1000 and 1001, from the first step on.
         let cells = total(&job, "value:cells");
         assert_eq!(number(&cells, "/min"), 1000, "{language}: {cells}");
         assert_eq!(number(&cells, "/max"), 1001, "{language}: {cells}");
         if language != "C" {
+            // They go on between two questions.
             let twice = sum(&job, "counter:twice");
-            near(language, twice, 2 * steps, steps / 2);
+            let later = sum(&job, "counter:steps");
+            assert!(
+                (2 * steps - steps / 2..=2 * later + later / 2).contains(&twice),
+                "{language}: {steps} and {later} steps, {twice}"
+            );
         }
         let ended = job.end();
         assert_eq!(ended.code(), 0, "{language}");

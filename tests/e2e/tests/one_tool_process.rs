@@ -184,22 +184,15 @@ fn ranks_run_on_without_the_tool_process() {
             assert!(stood < LEASE_MAX, "{family:?}: rank {rank} stood {stood:?}");
         }
         let before = ticks(&running);
-        std::thread::sleep(Duration::from_millis(500));
-        let after = ticks(&running);
-        assert!(
-            before
-                .iter()
-                .zip(&after)
-                .all(|(before, after)| before < after),
-            "{family:?}: {before:?} and then {after:?}"
-        );
-        let lines = running.our_lines();
-        assert!(
-            lines
-                .iter()
-                .any(|line| line.contains("runs on, unobserved")),
-            "{family:?}: {lines:?}"
-        );
+        running.until("all ranks to go on", |job| {
+            let mut pairs = before.iter().zip(ticks(job));
+            pairs.all(|(before, after)| *before < after).then_some(())
+        });
+        running.until("it to be told", |job| {
+            let lines = job.our_lines();
+            let is_it = |line: &String| line.contains("runs on, unobserved");
+            lines.iter().any(is_it).then_some(())
+        });
     }
 }
 
@@ -216,10 +209,10 @@ fn without_its_tool_process(family: Family, language: Language) {
     // They work for three seconds, and then print what no one but MPI_Finalize flushes.
     let ranks = running.named(running.program_name());
     assert_eq!(ranks.len(), RANKS as usize);
+    let asked = Instant::now();
     for rank in ranks {
         signal(&rank, Signal::TERM);
     }
-    let asked = Instant::now();
     let ended = running.end();
     let took = asked.elapsed();
     let least = Duration::from_secs(3);

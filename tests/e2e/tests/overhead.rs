@@ -49,25 +49,23 @@ fn start(family: Family, options: [&str; 2]) -> Running {
     job
 }
 
-fn is_below(job: &mut Running) {
+/// Waits until the overhead is below its cap; what `invivo overhead` says of it then.
+fn is_below(job: &mut Running) -> Value {
     job.until("detail to be given up", |job| {
         given_up(job).filter(|all| !all.is_empty())
     });
     // A window in which a step was made has some of what was before.
     job.until("the overhead to be below its cap", |job| {
-        let seen = overhead(job);
-        (share(&seen["now"]) <= CAP).then_some(())
-    });
+        Some(overhead(job)).filter(|seen| share(&seen["now"]) <= CAP)
+    })
 }
 
 /// Millions of functions a second are left out, one line says so, and they come back in the calm.
 #[test]
 fn tiny_functions_are_given_up_and_come_back() {
     let mut job = start(Family::Ompi, ["--overhead", "10%"]);
-    is_below(&mut job);
-    let seen = overhead(&job);
+    let seen = is_below(&mut job);
     println!("{seen}");
-    assert!(share(&seen["now"]) <= CAP * 1.5, "{seen}");
     let all = list(&seen, "given_up");
     assert!(all[0].starts_with("regions "), "{all:?}");
     let events = seen["governance"]["events"].as_array();

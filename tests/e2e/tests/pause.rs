@@ -81,12 +81,12 @@ fn computing(family: Family) {
             "rank {rank} stood {gap:?} by its own clock, the pause lasted {lasted:?}"
         );
         assert!(
-            gap < lasted + Duration::from_secs(2),
+            gap < lasted + Duration::from_secs(4),
             "rank {rank} stood {gap:?} for a pause of {lasted:?}"
         );
         // A gap before the command would be the machine's, not the pause's.
         assert!(
-            begun + 100_000_000 > asked,
+            begun + TICK_MAX.as_nanos() as u64 > asked,
             "rank {rank} stood before it was asked to"
         );
         assert_eq!(
@@ -125,6 +125,12 @@ fn ranks_in_a_receive_go_on_after_a_pause() {
         wait_for_ticks(&mut running, 0..1, 50);
         wait_for_ticks(&mut running, 1..ranks, 1);
         running.wait_for_answers();
+        // A rank ticks before it receives.
+        running.until("all but rank 0 in MPI", |job| {
+            let status = job.client().try_json(&["status"])?;
+            let of = |state: &str| number(&status, &format!("/status/ranks/{state}"));
+            (of("in_mpi") == u64::from(ranks) - 1 && of("computing") == 1).then_some(())
+        });
         let client = running.client();
 
         let reply = client.pause(ranks, "1m");
@@ -240,7 +246,7 @@ fn a_pause_ends_with_its_lease() {
         assert_eq!(ended.code(), 0);
         for rank in 0..ranks {
             let (gap, _) = ClockLog::read(&ended.logs(), rank).longest_gap();
-            let expected = Duration::from_millis(900)..Duration::from_millis(3500);
+            let expected = Duration::from_millis(600)..Duration::from_millis(3500);
             assert!(
                 expected.contains(&gap),
                 "{family:?}: rank {rank} stood {gap:?} for a lease of 1 s"

@@ -82,6 +82,8 @@ const LOOK: Duration = Duration::from_millis(1500);
 const WITHIN: Duration = Duration::from_secs(5);
 /// Looks at one fault.
 const LOOKS_MAX: u32 = 5;
+/// The longest that the job may run: all faults, one after the other.
+const LIMIT: Duration = Duration::from_secs(400);
 
 /// The line with this mark, if the program has one.
 fn line(mark: &str) -> Option<String> {
@@ -184,7 +186,8 @@ fn check(of: &Planted, told: &Value) -> Result<(), String> {
 
 fn faults_are_named(family: Family) {
     let command = program(family, "planted_faults", []);
-    let mut running = Job::observed(family, RANKS, &command).start();
+    let job = Job::observed(family, RANKS, &command).limit(LIMIT);
+    let mut running = job.start();
     running.wait_for_answers();
     let mut wrong = Vec::new();
     for of in &PLANTED {

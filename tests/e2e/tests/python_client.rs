@@ -127,7 +127,7 @@ fn a_pause_needs_the_control_token() {
     for rank in 0..RANKS {
         let (gap, _) = ClockLog::read(&ended.logs(), rank).longest_gap();
         assert!(
-            gap < Duration::from_secs(1),
+            gap < Duration::from_secs(5),
             "rank {rank} was never paused, but stood {gap:?}"
         );
     }

@@ -18,7 +18,7 @@ fn ranks(family: Family) -> u32 {
 
 /// Records a window while every rank but 0 sits in `MPI_Recv` from before it until after it.
 fn window_across_receives(client: &Client, ranks: u32) -> Value {
-    let reply = client.all_do(ranks, &["record", "--for", "500ms"]);
+    let reply = client.all_do(ranks, &["record", "--for", "2s"]);
     let waiting = u64::from(ranks) - 1;
     let part = |name: &str| number(&reply, &format!("/{name}"));
     assert_eq!(

@@ -301,7 +301,12 @@ fn refused(running: &Running, dir: &Path, why: &str) {
 
 #[test]
 fn where_nothing_can_be_written_nothing_is_left() {
-    let running = rounds(Family::Ompi);
+    let mut running = rounds(Family::Ompi);
+    // More than 64 KiB of them.
+    running.until("many calls", |job| {
+        let status = job.client().try_json(&["status"])?;
+        (number(&status, "/coverage/ledger/entered") > 40_000).then_some(())
+    });
     let folder = tempfile::tempdir().expect("a folder");
     let there = folder.path().join("there");
     std::fs::create_dir(&there).expect("made");
@@ -414,6 +419,7 @@ fn full_buffers_are_saved_again_and_again() {
     let command = program(Family::Ompi, "told_rounds", []);
     let mut running = Job::observed(Family::Ompi, RANKS, &command)
         .options(["--buffer", "64KiB"])
+        .limit(Duration::from_secs(300))
         .start();
     running.wait_for_answers();
     running.until("buffers that have given something up", |job| {

@@ -123,6 +123,8 @@ fn a_dead_ranks_calls_are_saved() {
     let command = program(Family::Ompi, "killed_rank", ["50", "11"]);
     let bare = Job::bare(Family::Ompi, 2, &command).run();
     let job = Job::observed(Family::Ompi, 2, &command).options(["--save", "dead.obs"]);
+    // Between its SIGTERM and SIGKILL, in seconds.
+    let job = job.env("OMPI_MCA_odls_base_sigkill_timeout", "10");
     let ended = job.run();
     assert_eq!(bare.code(), ended.code(), "exit status");
     let dirs = ended.files("dead.obs");

@@ -6,6 +6,7 @@ use invivo_e2e::job::{Job, Running};
 use invivo_e2e::mpi::Family;
 use invivo_e2e::processes::resident_bytes;
 use invivo_e2e::programs::program;
+use std::time::Duration;
 
 const RANKS: u32 = 4;
 /// Saves before the first look: buffers, tables and allocators have their size by then.
@@ -19,7 +20,7 @@ fn nothing_grows(family: Family) {
     let command = program(family, "told_rounds", []);
     // Full at once, so that each save has all that a buffer of this size can hold.
     let job = Job::observed(family, RANKS, &command).options(["--buffer", "256KiB"]);
-    let mut running = job.start();
+    let mut running = job.limit(Duration::from_secs(300)).start();
     running.wait_for_answers();
     running.until("buffers that have given something up", |job| {
         let buffers = job.client().try_json(&["buffers"])?;

@@ -271,7 +271,8 @@ fn nobody_is_late_where_all_are_even() {
             .map(|row| number(row, "/time_ns"))
             .sum()
     };
-    assert!(sum(&even) < sum(&late) / 5, "{even}\n{late}");
+    // Of a busy machine's stalls each is waited for by three.
+    assert!(sum(&even) < sum(&late) / 2, "{even}\n{late}");
 }
 
 /// What rank 2 and rank 1 make the others wait, who sleep for known times.
@@ -283,11 +284,13 @@ fn known_in_fortran(family: Family) {
     let command = in_language(family, "wait_states", Language::Fortran, &[&rounds]);
     let mut running = Job::observed(family, RANKS, &command).start();
     running.wait_for_answers();
-    // Three wait for rank 2, and three for the root.
-    let all = 2 * ROUNDS * u64::from(RANKS);
+    // Three wait for rank 2, and three for the root; a barrier behind the initialisation may begin
+    // before the job's time is known.
+    let all = (2 * ROUNDS + 1) * u64::from(RANKS);
     let answer = running.until("all collectives to be met", |job| {
         let answer = job.client().try_json(&["waitstates"])?;
-        (number(&answer, "/calls/met") == all).then_some(answer)
+        let of = |what| number(&answer, &format!("/calls/{what}"));
+        (of("met") + of("untimed") == all).then_some(answer)
     });
     running.tell("stop");
     assert_eq!(running.end().code(), 0);
@@ -300,10 +303,11 @@ fn known_in_fortran(family: Family) {
         let of = of.map_or(&[][..], |of| rows(of, "rows")).iter();
         let mut of = of.filter(|row| row["function"] == function && row["wait_state"] == state);
         let told = of.next().map_or(0, |row| number(row, "/caused_ns"));
-        // Sleeps are never shorter, and some per cent longer where the machine is busy.
+        // Sleeps are never shorter, and longer where the machine is busy: a stall of the one counts
+        // for all three. Those of a waiter take from it.
         let least = 3 * ROUNDS * LATE_NS;
         assert!(
-            (least * 99 / 100..least * 115 / 100).contains(&told),
+            (least * 8 / 10..least * 16 / 10).contains(&told),
             "{told} ns for rank {causer}: {answer}"
         );
     }

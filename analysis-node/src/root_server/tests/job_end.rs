@@ -172,6 +172,40 @@ fn a_supervisor_leaves_once_its_ranks_death_is_reported() {
     assert_eq!(scene.tick(1), [ServerAction::Send(PLACE, Down::Release)]);
 }
 
+/// Names of functions may take a supervisor most of a second, which a launcher that ends a job does
+/// not leave.
+#[test]
+fn regions_are_not_waited_for_behind_a_death() {
+    for has_died in [false, true] {
+        let mut scene = Scene::new();
+        scene.up(if has_died {
+            Up::RankEnded(RankEnded {
+                rank: Rank(1),
+                how: Ended::Code(3),
+                inside: None,
+            })
+        } else {
+            Up::Drained
+        });
+        scene.tick(1);
+        let mut waves = Scene::waves(&scene.tick(shutdown::QUIET_NS / MS));
+        let mut is_reported = false;
+        for _ in 0..20 {
+            for (wave, query) in waves.drain(..) {
+                if !matches!(query, Query::Regions { .. }) {
+                    scene.partial(wave, query);
+                }
+            }
+            scene.server.page_taken(scene.now_ns);
+            let actions = scene.tick(1);
+            waves = Scene::waves(&actions);
+            let reports = |action: &ServerAction| matches!(action, ServerAction::Report { .. });
+            is_reported |= actions.iter().any(reports);
+        }
+        assert_eq!(is_reported, has_died);
+    }
+}
+
 #[test]
 fn a_hurried_result_is_made_again_at_the_end() {
     let mut scene = Scene::new();

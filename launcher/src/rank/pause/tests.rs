@@ -294,9 +294,9 @@ fn a_pause_ends_with_the_gate_or_its_time() {
     let dir = tempfile::tempdir().expect("directory");
     let rank = Rank::start(dir.path());
     let mut pause = rank.pause();
-    rank.close_gate(1, Duration::from_millis(300));
+    rank.close_gate(1, Duration::from_secs(3));
     assert_eq!(pause.begin(&rank.region(), 1), Outcome::Stopped);
-    std::thread::sleep(Duration::from_millis(350));
+    std::thread::sleep(Duration::from_millis(3_050));
     pause.tick(&rank.region());
     assert!(!pause.in_force() && rank.runs(), "its time is over");
     assert_eq!(pause.begin(&rank.region(), 1), Outcome::Running, "too late");

@@ -261,7 +261,7 @@ fn the_place_pauses_and_resumes_the_application() {
     assert_ne!(state(), Some('T'));
 
     // The place dies in the middle of a pause: the gate's time ends it.
-    close_gate(&region, 5, Duration::from_millis(300));
+    close_gate(&region, 5, Duration::from_secs(3));
     tell(&connection, &ToSupervisor::Stop { generation: 5 });
     assert_eq!(
         hear(&connection),

@@ -631,6 +631,8 @@ pub struct CallSiteRow {
     pub calls: ::core::option::Option<FunctionRow>,
 }
 /// A function of a program.
+#[derive(serde::Deserialize)]
+#[serde(default)]
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CodeFunction {
@@ -651,6 +653,8 @@ pub struct RegionsRequest {
 }
 /// Time by region of the program. Times are sums over threads and ranks, without pauses and without
 /// what was not recorded. Regions that are open count with what their threads have recorded so far.
+#[derive(serde::Deserialize)]
+#[serde(default)]
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RegionsReply {
@@ -687,6 +691,8 @@ pub struct RegionsReply {
     pub analysis: ::core::option::Option<AnalysisStatus>,
 }
 /// One region of the program.
+#[derive(serde::Deserialize)]
+#[serde(default)]
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RegionRow {

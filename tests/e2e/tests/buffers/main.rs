@@ -287,7 +287,7 @@ fn a_strategy_changes_while_the_job_runs() {
     );
 
     let now = number(&client.json(&["status"]), "/status/recording/now_ns");
-    let pages = client.json_stream(&["records", "1", "--last", "200ms"]);
+    let pages = client.json_stream(&["records", "1", "--last", "2s"]);
     let records: Vec<&Value> = pages
         .iter()
         .filter_map(|page| page["records"].as_array())
@@ -297,12 +297,12 @@ fn a_strategy_changes_while_the_job_runs() {
     assert!(
         records
             .iter()
-            .all(|record| number(record, "/end_ns") >= now - 200_000_000)
+            .all(|record| number(record, "/end_ns") >= now - 2_000_000_000)
     );
     // The buffers are full: there is more than a page in each.
     running.until("calls", |job| {
         let status = job.client().try_json(&["status"])?;
-        (number(&status, "/coverage/ledger/entered") > 200_000).then_some(())
+        (number(&status, "/coverage/ledger/entered") > 40_000).then_some(())
     });
     assert_records_end(&client);
 

@@ -111,7 +111,7 @@ pub const ENDS: &[End] = &[
     }),
     from_outside(SIGUSR2, &["stay"], |job, _| {
         job.signal_launcher(Signal::USR2);
-        std::thread::sleep(Duration::from_millis(300));
+        std::thread::sleep(Duration::from_secs(1));
         job.signal_launcher(Signal::TERM);
     }),
     from_outside(

@@ -29,7 +29,7 @@ const ROUNDS: u64 = 40;
 /// How long a bare run may take to end, before it is killed.
 const BARE_TIMEOUT: Duration = Duration::from_secs(15);
 /// How much longer an end may take than the bare run's.
-const DELAY_MAX: Duration = Duration::from_secs(5);
+const DELAY_MAX: Duration = Duration::from_secs(9);
 /// Memory of a job in a control group: enough for all of its processes while no rank takes more.
 const GROUP_BYTES: u64 = 384 << 20;
 /// How often the long tests run an end that varies between bare runs.
@@ -51,7 +51,7 @@ fn run(job: Job, end: &End, observed: bool) -> (Ended, Duration) {
         (job.stdout() == output_before_the_end()).then_some(())
     });
     // Rank 0 may still be on its way into the call that it stays in.
-    std::thread::sleep(Duration::from_millis(100));
+    std::thread::sleep(Duration::from_millis(500));
     action(&running, observed);
     let begun = Instant::now();
     while running.runs() && begun.elapsed() < BARE_TIMEOUT {
