@@ -2,7 +2,7 @@
 //! can be chance.
 //!
 //! ```text
-//! quantities                   what is taken from a report
+//! quantities <- region_sums    what is taken from a report
 //! changes <- quantities        what is found
 //! rank_sums                    how probable a difference is by chance
 //! verdicts <- rank_sums        the same for many quantities at once
@@ -12,6 +12,7 @@
 mod changes;
 mod quantities;
 mod rank_sums;
+mod region_sums;
 mod text;
 mod verdicts;
 
@@ -58,7 +59,9 @@ fn changes(base: &[Report], new: &[Report]) -> Vec<Change> {
     };
     let whole = quantities::of_the_whole().into_iter();
     let functions = quantities::of_functions(base, new).into_iter();
-    let all = whole.chain(functions).filter_map(|quantity| {
+    let regions = quantities::of_regions(base, new).into_iter();
+    let all = whole.chain(functions).chain(regions);
+    let all = all.filter_map(|quantity| {
         let (base, new) = (of(&quantity, base), of(&quantity, new));
         let (base_median, new_median) = (median(&base)?, median(&new)?);
         Some(Change {

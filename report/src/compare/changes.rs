@@ -17,7 +17,7 @@ pub struct Comparison {
     pub runs_needed: usize,
     /// Whether something is worse.
     pub worse: bool,
-    /// The whole run first, then functions, those with the most time first.
+    /// The whole run first, then functions and then regions, those with the most time first.
     pub changes: Vec<Change>,
     /// What may make the two sides unlike.
     pub notes: Vec<String>,

@@ -1,5 +1,6 @@
 //! What is compared: numbers of a report, each with its unit and which way is better.
 
+use super::region_sums::{Sums, by_name};
 use crate::contents::Report;
 use crate::functions::initialises;
 use crate::recording;
@@ -43,6 +44,8 @@ enum What {
     Time,
     Calls,
     Bytes,
+    RegionTime,
+    Visits,
 }
 
 /// A number that every report has, or most.
@@ -53,6 +56,9 @@ pub struct Quantity {
     /// The MPI function that it is of, if it is not of the whole run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
+    /// The region of the program that it is of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
     pub unit: Unit,
     pub better: Direction,
     /// Too small a part of the run to be judged.
@@ -106,6 +112,16 @@ const OF_A_FUNCTION: [(&str, Unit, Direction, What); 3] = [
     ("bytes", Unit::Bytes, Direction::Neither, What::Bytes),
 ];
 
+const OF_A_REGION: [(&str, Unit, Direction, What); 2] = [
+    (
+        "own time, per rank",
+        Unit::Seconds,
+        Direction::Less,
+        What::RegionTime,
+    ),
+    ("visits", Unit::Calls, Direction::Neither, What::Visits),
+];
+
 impl Quantity {
     /// The number in a report; nothing where the report does not have it.
     pub fn of(&self, report: &Report) -> Option<f64> {
@@ -129,7 +145,20 @@ impl Quantity {
             ),
             What::Calls => Some(self.row(report).map_or(0.0, |row| row.calls as f64)),
             What::Bytes => Some(self.row(report).map_or(0.0, |row| row.bytes as f64)),
+            What::RegionTime => Some(per_rank(
+                report,
+                seconds(self.region_of(report)?.own_ns as f64),
+            )),
+            What::Visits => Some(self.region_of(report)?.visits as f64),
         }
+    }
+
+    /// Nothing where the report has no regions at all: one that is older, or of another build. What
+    /// such a report lacks of some regions has taken no time.
+    fn region_of(&self, report: &Report) -> Option<Sums> {
+        let sums = by_name(report);
+        let of = sums.get(self.region.as_ref()?).copied();
+        (!sums.is_empty()).then(|| of.unwrap_or_default())
     }
 
     fn row<'a>(&self, report: &'a Report) -> Option<&'a Row> {
@@ -157,6 +186,7 @@ pub fn of_the_whole() -> Vec<Quantity> {
         .map(|(quantity, unit, better, what)| Quantity {
             quantity,
             function: None,
+            region: None,
             unit,
             better,
             small: false,
@@ -168,23 +198,16 @@ pub fn of_the_whole() -> Vec<Quantity> {
 /// Those of every function that is called in one of the runs, the function with the most time
 /// first.
 pub fn of_functions(base: &[Report], new: &[Report]) -> Vec<Quantity> {
-    // The most of its time and of its share in any run.
-    let mut most: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
-    for report in base.iter().chain(new) {
-        for row in &report.totals {
-            let time = per_rank(report, row.seconds);
-            let of = most.entry(&row.function).or_default();
-            of.0 = of.0.max(time);
-            of.1 =
-                of.1.max(time / report.observed_seconds.max(f64::MIN_POSITIVE));
-        }
-    }
-    let mut order: Vec<(&str, (f64, f64))> = most.into_iter().collect();
-    order.sort_by(|(_, a), (_, b)| b.0.total_cmp(&a.0));
-    let all = order.into_iter().flat_map(|(function, (_, share))| {
+    let times = |report: &Report| -> Vec<(String, f64)> {
+        let rows = report.totals.iter();
+        rows.map(|row| (row.function.clone(), row.seconds))
+            .collect()
+    };
+    let all = largest(base, new, times).flat_map(|(function, share)| {
         OF_A_FUNCTION.map(|(quantity, unit, better, what)| Quantity {
             quantity,
-            function: Some(function.to_owned()),
+            function: Some(function.clone()),
+            region: None,
             unit,
             better,
             small: share < SHARE_MIN,
@@ -192,6 +215,53 @@ pub fn of_functions(base: &[Report], new: &[Report]) -> Vec<Quantity> {
         })
     });
     all.collect()
+}
+
+/// Those of every region that is entered in one of the runs, the region with the most own time
+/// first. Nothing where one side has no regions: there is nothing to compare them with.
+pub fn of_regions(base: &[Report], new: &[Report]) -> Vec<Quantity> {
+    let has_some = |side: &[Report]| side.iter().any(|report| !by_name(report).is_empty());
+    if !has_some(base) || !has_some(new) {
+        return Vec::new();
+    }
+    let times = |report: &Report| -> Vec<(String, f64)> {
+        let sums = by_name(report).into_iter();
+        sums.map(|(name, of)| (name, seconds(of.own_ns as f64)))
+            .collect()
+    };
+    let all = largest(base, new, times).flat_map(|(region, share)| {
+        OF_A_REGION.map(|(quantity, unit, better, what)| Quantity {
+            quantity,
+            function: None,
+            region: Some(region.clone()),
+            unit,
+            better,
+            small: share < SHARE_MIN,
+            what,
+        })
+    });
+    all.collect()
+}
+
+/// Names, the one with the most time in any run first, with the most of their share of a rank's
+/// time. `times` are those of all ranks of a run together, in s.
+fn largest(
+    base: &[Report],
+    new: &[Report],
+    times: impl Fn(&Report) -> Vec<(String, f64)>,
+) -> impl Iterator<Item = (String, f64)> {
+    let mut most: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+    for report in base.iter().chain(new) {
+        let observed = report.observed_seconds.max(f64::MIN_POSITIVE);
+        for (name, seconds) in times(report) {
+            let time = per_rank(report, seconds);
+            let of = most.entry(name).or_default();
+            *of = (of.0.max(time), of.1.max(time / observed));
+        }
+    }
+    let mut order: Vec<(String, (f64, f64))> = most.into_iter().collect();
+    order.sort_by(|(_, a), (_, b)| b.0.total_cmp(&a.0));
+    order.into_iter().map(|(name, (_, share))| (name, share))
 }
 
 /// What may make the two sides unlike, or a side unlike itself.

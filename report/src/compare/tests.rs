@@ -101,6 +101,41 @@ fn what_makes_the_sides_unlike_is_said() {
     assert!(gone.expect("it is there").new_median == 0.0);
 }
 
+/// `seconds` per rank in `solve`, whose line is that of the build, and a moment in another region.
+fn with_regions(seconds: f64, line: &str) -> Report {
+    let row = |function: &str, seconds: f64| {
+        serde_json::json!({
+            "kind": "code",
+            "file": "app",
+            "functions": [{"function": function, "line": line}],
+            "visits": 10,
+            "own_ns": (2e9 * seconds) as u64,
+            "ranks": 2,
+        })
+    };
+    let rows = serde_json::json!({"rows": [row("solve", seconds), row("tiny", 1e-3)]});
+    Report {
+        regions: Some(serde_json::from_value(rows).expect("regions")),
+        ..run(12.0, 2.0, 100)
+    }
+}
+
+#[test]
+fn a_slower_region_is_found_wherever_its_line_is() {
+    let base = [with_regions(4.0, "app.c:10")];
+    let found = compare(&base, &[with_regions(5.0, "app.c:12")], 0.02);
+    let page = text(&found);
+    assert!(
+        page.contains("\nregion solve: own time, per rank  4.00 s  5.00 s  +25.0 %  worse\n"),
+        "{page}"
+    );
+    assert!(!page.contains("tiny") && page.contains("left out: 1 region with"));
+    assert!(found.worse);
+    // A report of before regions were in reports says nothing of them.
+    let older = compare(&base, &[run(12.0, 2.0, 100)], 0.02);
+    assert!(!older.worse && !text(&older).contains("region"));
+}
+
 proptest! {
     #[test]
     fn a_comparison_with_itself_says_nothing(values in proptest::collection::vec(1.0..9.0, 1..9)) {

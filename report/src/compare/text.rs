@@ -5,8 +5,8 @@ use super::quantities::{SHARE_MIN, Unit};
 use crate::table::{Side, Table};
 use crate::units;
 
-/// The page, with a line for each quantity of the whole run, and of each function that is not
-/// small.
+/// The page, with a line for each quantity of the whole run, and of each function and region that
+/// is not small.
 pub fn text(of: &Comparison) -> String {
     let mut text = format!("{}\n{}\n\n", side("base", &of.base), side("new", &of.new));
     let columns = [
@@ -19,9 +19,11 @@ pub fn text(of: &Comparison) -> String {
     let mut table = Table::new(columns);
     let shown = of.changes.iter().filter(|one| is_shown(one));
     for one in shown {
-        let name = match &one.quantity.function {
-            Some(function) => format!("{function}: {}", one.quantity.quantity),
-            None => one.quantity.quantity.to_owned(),
+        let what = one.quantity.quantity;
+        let name = match (&one.quantity.function, &one.quantity.region) {
+            (Some(function), _) => format!("{function}: {what}"),
+            (None, Some(region)) => format!("region {region}: {what}"),
+            (None, None) => what.to_owned(),
         };
         table.row([
             name,
@@ -91,16 +93,18 @@ fn word(one: &Change) -> String {
 fn last(of: &Comparison) -> String {
     let threshold = of.threshold * 100.0;
     let small = of.changes.iter().filter(|one| one.quantity.small);
-    let small = small
-        .filter(|one| one.quantity.unit == Unit::Seconds)
-        .count() as u64;
+    let small = small.filter(|one| one.quantity.unit == Unit::Seconds);
+    let (regions, functions): (Vec<&Change>, Vec<&Change>) =
+        small.partition(|one| one.quantity.region.is_some());
     let mut text = String::new();
-    if small > 0 {
-        text.push_str(&format!(
-            "left out: {} with less than {:.0} % of the time\n",
-            units::counted(small, "function"),
-            SHARE_MIN * 100.0
-        ));
+    for (small, what) in [(functions, "function"), (regions, "region")] {
+        if !small.is_empty() {
+            text.push_str(&format!(
+                "left out: {} with less than {:.0} % of the time\n",
+                units::counted(small.len() as u64, what),
+                SHARE_MIN * 100.0
+            ));
+        }
     }
     let is_judged = of.changes.iter().any(|one| one.p.is_some());
     if !is_judged {

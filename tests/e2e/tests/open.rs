@@ -228,7 +228,8 @@ fn several_places_are_one_observation() {
         // Their ends are on the way from place to place.
         running.until("all messages to be matched", |job| {
             let told = job.client().try_json(&["messages"])?;
-            (told["sent"] == told["matched"]).then_some(())
+            let on_the_way = number(&told, "/coverage/ledger/in_flight");
+            (told["sent"] == told["matched"] && on_the_way == 0).then_some(())
         });
         let dir = running.directory().join("all");
         let saved = running.client().json(&["save", shown(&dir)]);

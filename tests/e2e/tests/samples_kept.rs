@@ -131,9 +131,9 @@ fn samples_are_kept(family: Family) {
     job.wait_for_answers();
     job.client().json(&["sampling", HERTZ]);
     until_kept(&mut job, 4_000);
-    let profile = job.client().json(&["profile"]);
     for rank in 0..RANKS {
         let what = format!("{family:?}, rank {rank}");
+        let profile = job.client().json(&["profile", "--rank", &rank.to_string()]);
         let kept = kept(&job, rank, "60s");
         assert!(kept.samples.is_sorted_by_key(|(at, ..)| *at), "{what}");
         let steps = kept.samples.windows(2).map(|two| two[1].1 - two[0].1);
