@@ -39,7 +39,7 @@ use std::collections::{BTreeMap, VecDeque};
 pub const ASKED_MAX: usize = 32;
 
 const _: () = assert!(
-    ASKED_MAX + final_result::QUESTIONS.len() + 1 < invivo_tbon::limits::WAVES_MAX,
+    ASKED_MAX + final_result::QUESTIONS.len() + 2 < invivo_tbon::limits::WAVES_MAX,
     "the tree has room for the root's own questions"
 );
 
@@ -413,8 +413,7 @@ impl RootServer {
                 }
             }
             Some(Asker::Result) => {
-                let without = self.names.ranks_of(&missing);
-                self.result.silent(&answer, without);
+                self.result.silent(self.names.ranks_of(&missing));
                 self.result.answer(answer, self.watchdog.last_words());
                 self.conclude_answers();
             }

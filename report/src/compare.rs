@@ -22,13 +22,20 @@ pub use rank_sums::RUNS_MAX;
 pub use text::text;
 
 use crate::contents::Report;
+use region_sums::by_name;
 
 /// Compares runs. `threshold` is relative: 0.02 is two percent.
 ///
 /// None of the sides may be empty, nor have more than [`RUNS_MAX`] runs.
 pub fn compare(base: &[Report], new: &[Report], threshold: f64) -> Comparison {
     let mut changes = changes(base, new);
-    let runs_needed = verdicts::judge(&mut changes, (base.len(), new.len()), threshold);
+    // Regions are judged for themselves: how many a program has says nothing of its functions.
+    let whole = (changes.iter())
+        .take_while(|one| one.quantity.region.is_none())
+        .count();
+    let (whole, regions) = changes.split_at_mut(whole);
+    let judge = |changes| verdicts::judge(changes, (base.len(), new.len()), threshold);
+    let runs_needed = judge(whole).max(judge(regions));
     Comparison {
         worse: changes.iter().any(|one| one.verdict == Verdict::Worse),
         notes: quantities::notes(base, new),
@@ -53,8 +60,11 @@ fn runs(of: &[Report]) -> Runs {
 }
 
 fn changes(base: &[Report], new: &[Report]) -> Vec<Change> {
-    let of = |quantity: &Quantity, reports: &[Report]| -> Vec<f64> {
-        let values = reports.iter().filter_map(|report| quantity.of(report));
+    let with_regions = |reports: &[Report]| reports.iter().map(by_name).collect::<Vec<_>>();
+    let (base_regions, new_regions) = (with_regions(base), with_regions(new));
+    let of = |quantity: &Quantity, reports: &[Report], regions: &[_]| -> Vec<f64> {
+        let runs = reports.iter().zip(regions);
+        let values = runs.filter_map(|(report, regions)| quantity.of(report, regions));
         values.collect()
     };
     let whole = quantities::of_the_whole().into_iter();
@@ -62,7 +72,8 @@ fn changes(base: &[Report], new: &[Report]) -> Vec<Change> {
     let regions = quantities::of_regions(base, new).into_iter();
     let all = whole.chain(functions).chain(regions);
     let all = all.filter_map(|quantity| {
-        let (base, new) = (of(&quantity, base), of(&quantity, new));
+        let base = of(&quantity, base, &base_regions);
+        let new = of(&quantity, new, &new_regions);
         let (base_median, new_median) = (median(&base)?, median(&new)?);
         Some(Change {
             quantity,

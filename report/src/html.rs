@@ -129,7 +129,9 @@ fn regions(page: &mut Html, report: &Report) {
         .iter()
         .map(|row| row.own_ns as f64 / whole)
         .collect();
-    tables::table(page, &regions::by_region(&shown), &parts);
+    if !parts.is_empty() {
+        tables::table(page, &regions::by_region(&shown), &parts);
+    }
     for line in regions::rest(&shown) {
         tables::sentences(page, &line);
     }

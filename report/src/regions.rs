@@ -54,7 +54,10 @@ pub fn text(reply: &RegionsReply) -> String {
 pub fn of_report(reply: &RegionsReply, rows_max: u32) -> String {
     let mut shown = reply.clone();
     cut(&mut shown, rows_max);
-    let mut text = by_region(&shown).text();
+    let mut text = match nothing(&shown) {
+        Some(_) => String::new(),
+        None => by_region(&shown).text(),
+    };
     for line in rest(&shown) {
         text.push_str(&line);
         text.push('\n');

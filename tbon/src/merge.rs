@@ -64,7 +64,7 @@ pub(crate) fn nothing(query: Query) -> Partial {
             rows_max,
             ..SiteTable::default()
         })),
-        Query::Regions { rows_max } => Partial::Regions(Box::new(RegionTable {
+        Query::Regions { rows_max, .. } => Partial::Regions(Box::new(RegionTable {
             rows_max,
             ..RegionTable::default()
         })),

@@ -23,12 +23,8 @@ pub const LAST_MATRIX_SIDE: u32 = 256;
 pub const LAST_WAITING_RANKS: u32 = 64;
 /// Regions with the most own time.
 pub const LAST_REGIONS: u32 = 256;
-/// What the result is made of. Regions come first: where no name has to be looked up, their answer
-/// is there with the others, and need not be waited for.
-pub(super) const QUESTIONS: [Query; 6] = [
-    Query::Regions {
-        rows_max: LAST_REGIONS,
-    },
+/// What the result is made of, beside the regions.
+pub(super) const QUESTIONS: [Query; 5] = [
     Query::Functions {
         rank_rows_max: LAST_RANK_ROWS,
     },
@@ -54,15 +50,9 @@ pub(super) struct FinalResult {
     faults: Vec<RankFaulted>,
     /// Tool processes that did not answer the last queries, with the ranks that report to each.
     silent: BTreeMap<WorldRank, RankSet>,
-    /// Those that did not tell regions in time.
-    without_regions: BTreeMap<WorldRank, RankSet>,
     /// The table of the last queries is in it.
     has_table: bool,
     unanswered: usize,
-    /// Regions have not been told.
-    lacks_regions: bool,
-    /// They are not waited for.
-    is_hasty: bool,
 }
 
 impl FinalResult {
@@ -84,11 +74,8 @@ impl FinalResult {
             analyses: AnalysesStatus::default(),
             faults: Vec::new(),
             silent: BTreeMap::new(),
-            without_regions: BTreeMap::new(),
             has_table: false,
             unanswered: 0,
-            lacks_regions: false,
-            is_hasty: false,
         }
     }
 
@@ -108,15 +95,10 @@ impl FinalResult {
         }
     }
 
-    /// These tool processes have no part in this answer, and these ranks report to them.
-    pub fn silent(&mut self, answer: &Answer, silent: Vec<(WorldRank, RankSet)>) {
-        // Who looks up names is not lost.
-        let into = match answer {
-            Answer::Regions(..) => &mut self.without_regions,
-            _ => &mut self.silent,
-        };
-        let room = SILENT_MAX.saturating_sub(into.len());
-        into.extend(silent.into_iter().take(room));
+    /// These tool processes did not answer, and these ranks report to them.
+    pub fn silent(&mut self, silent: Vec<(WorldRank, RankSet)>) {
+        let room = SILENT_MAX.saturating_sub(self.silent.len());
+        self.silent.extend(silent.into_iter().take(room));
     }
 
     /// Where threads were that ended their ranks.
@@ -125,26 +107,20 @@ impl FinalResult {
     }
 
     /// The queries to be made now. `has_time` says whether supervisors may be asked
-    /// about their ranks.
-    pub fn begin(&mut self, has_time: bool) -> impl Iterator<Item = Query> + use<> {
-        let has_died = !self.result.ended.is_empty();
-        let who_waits = (has_time && has_died).then_some(WHO_WAITS);
-        // Supervisors may look up names for most of a second: a launcher that ends the job does not
-        // leave so much.
-        self.is_hasty = !has_time || has_died;
-        self.lacks_regions = true;
-        self.unanswered = QUESTIONS.len() + usize::from(who_waits.is_some());
-        QUESTIONS.into_iter().chain(who_waits)
-    }
-
-    /// Whether all questions are answered that are waited for.
-    pub fn is_answered(&self) -> bool {
-        let not_waited_for = usize::from(self.is_hasty && self.lacks_regions);
-        self.unanswered <= not_waited_for
+    /// about their ranks, and `names` whether they may look up names of functions.
+    pub fn begin(&mut self, has_time: bool, names: bool) -> impl Iterator<Item = Query> + use<> {
+        let who_waits = (has_time && !self.result.ended.is_empty()).then_some(WHO_WAITS);
+        let regions = Query::Regions {
+            rows_max: LAST_REGIONS,
+            named: names,
+        };
+        let more = [Some(regions), who_waits].into_iter().flatten();
+        self.unanswered = QUESTIONS.len() + more.clone().count();
+        QUESTIONS.into_iter().chain(more)
     }
 
     /// Whether all questions are answered.
-    pub fn is_whole(&self) -> bool {
+    pub fn is_answered(&self) -> bool {
         self.unanswered == 0
     }
 
@@ -170,10 +146,7 @@ impl FinalResult {
             Answer::Analyses(analyses, _) => self.analyses = *analyses,
             Answer::Hang(found, _) => *self.result.hang = found.1,
             Answer::WaitStates(waits, _) => self.result.waits = waits,
-            Answer::Regions(regions, _) => {
-                self.result.regions = regions;
-                self.lacks_regions = false;
-            }
+            Answer::Regions(regions, _) => self.result.regions = regions,
             // The tree is shut down only after the result; nothing to take over.
             Answer::Refused(_)
             | Answer::Job(_)
@@ -202,16 +175,10 @@ impl FinalResult {
     pub fn written(&mut self, shut_down: bool, early: bool) -> Box<Final> {
         self.result.shut_down = shut_down;
         let mut result = Box::new(self.result.clone());
-        let silent = std::mem::take(&mut self.silent);
-        let mut untold = std::mem::take(&mut self.without_regions);
-        untold.retain(|process, _| !silent.contains_key(process));
-        let untold = untold.into_values().map(|ranks| {
-            format!("names of functions did not come in time: no regions of ranks {ranks}")
-        });
-        let lost = silent.into_iter().map(|(process, ranks)| {
+        let lost = std::mem::take(&mut self.silent).into_iter();
+        let lost = lost.map(|(process, ranks)| {
             format!("tool process {process} did not answer: what it held of ranks {ranks} is lost")
         });
-        let lost = lost.chain(untold);
         let notes = &mut result.status.notes;
         notes.splice(0..0, lost);
         result.status.cut_notes();
@@ -222,27 +189,5 @@ impl FinalResult {
             self.has_table = false;
         }
         result
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_note_says_whose_regions_are_missing() {
-        let mut result = FinalResult::new(JobDescription::default());
-        let of = |process, ranks: std::ops::Range<u32>| (WorldRank(process), RankSet::from(ranks));
-        let regions = Answer::Regions(Box::default(), Coverage::default());
-        result.silent(&regions, vec![of(4, 0..4), of(9, 4..8)]);
-        // The other one is lost with all that it had.
-        let matrix = Answer::Matrix(Matrix::default(), Coverage::default());
-        result.silent(&matrix, vec![of(9, 4..8)]);
-        let notes = &result.written(false, false).status.notes;
-        let expected = [
-            "tool process 9 did not answer: what it held of ranks 4 to 7 is lost",
-            "names of functions did not come in time: no regions of ranks 0 to 3",
-        ];
-        assert_eq!(notes[..], expected);
     }
 }

@@ -10,7 +10,9 @@ impl RootServer {
     pub(super) fn ask_for_result(&mut self, now_ns: u64) {
         // The hang query takes supervisors up to half a second: too long when SIGKILL may follow.
         let has_time = !self.shutdown.is_hurried() && !self.shutdown.is_measurement_over();
-        for query in self.result.begin(has_time) {
+        // Looking up names may take a second or more: where all is well nobody kills meanwhile.
+        let is_well = !self.shutdown.is_abnormal() || self.shutdown.is_second_in_health();
+        for query in self.result.begin(has_time, is_well) {
             let ask = self.new_ask(Asker::Result);
             let what = Ask::Query(query);
             self.run(now_ns, RootInput::Ask { ask, what });
@@ -65,7 +67,7 @@ impl RootServer {
     pub(super) fn write_result(&mut self, now_ns: u64) {
         // Pages that have not come by now are missing there.
         self.last_seconds = None;
-        if !self.result.is_whole() {
+        if !self.result.is_answered() {
             // Ends the waves now: partial answers come at once, and the silent members are named.
             self.run(now_ns, RootInput::Enough);
         }

@@ -285,6 +285,9 @@ pub enum Query {
         /// Rows, at most: those with the most time; more than [`super::regions::ROWS_MAX`] are not
         /// given.
         rows_max: u32,
+        /// Names of functions that nobody knows yet are looked up, which takes supervisors most of
+        /// a second, or more where a program is large. Else what is known is answered at once.
+        named: bool,
     },
     /// What is recorded of regions and functions.
     Selection,

@@ -156,7 +156,10 @@ pub fn downs() -> Vec<Down> {
             chosen: chosen(),
             past: Some(past()),
         },
-        Query::Regions { rows_max: 40 },
+        Query::Regions {
+            rows_max: 40,
+            named: true,
+        },
         Query::Selection,
         Query::Metrics,
     ];

@@ -123,8 +123,8 @@ const OF_A_REGION: [(&str, Unit, Direction, What); 2] = [
 ];
 
 impl Quantity {
-    /// The number in a report; nothing where the report does not have it.
-    pub fn of(&self, report: &Report) -> Option<f64> {
+    /// The number in a report with these regions; nothing where the report does not have it.
+    pub fn of(&self, report: &Report, regions: &BTreeMap<String, Sums>) -> Option<f64> {
         let efficiency = report.efficiency.as_ref();
         match self.what {
             What::Observed => Some(report.observed_seconds),
@@ -147,18 +147,17 @@ impl Quantity {
             What::Bytes => Some(self.row(report).map_or(0.0, |row| row.bytes as f64)),
             What::RegionTime => Some(per_rank(
                 report,
-                seconds(self.region_of(report)?.own_ns as f64),
+                seconds(self.region_of(regions)?.own_ns as f64),
             )),
-            What::Visits => Some(self.region_of(report)?.visits as f64),
+            What::Visits => Some(self.region_of(regions)?.visits as f64),
         }
     }
 
     /// Nothing where the report has no regions at all: one that is older, or of another build. What
     /// such a report lacks of some regions has taken no time.
-    fn region_of(&self, report: &Report) -> Option<Sums> {
-        let sums = by_name(report);
-        let of = sums.get(self.region.as_ref()?).copied();
-        (!sums.is_empty()).then(|| of.unwrap_or_default())
+    fn region_of(&self, regions: &BTreeMap<String, Sums>) -> Option<Sums> {
+        let of = regions.get(self.region.as_ref()?).copied();
+        (!regions.is_empty()).then(|| of.unwrap_or_default())
     }
 
     fn row<'a>(&self, report: &'a Report) -> Option<&'a Row> {
@@ -309,6 +308,10 @@ pub fn notes(base: &[Report], new: &[Report]) -> Vec<String> {
                 || ledger.is_some_and(|ledger| ledger.dropped_by_place > 0)
         },
         "calls were lost, and are not in these numbers",
+    );
+    count(
+        |report| (report.regions.as_ref()).is_some_and(|regions| regions.rows_unnamed > 0),
+        "names of regions did not come in time, so that these are not compared",
     );
     count(
         |report| report.recording.off > 0,

@@ -14,21 +14,26 @@ pub struct Sums {
     pub own_ns: u64,
 }
 
-/// By name.
+/// By name. A function whose name did not come in time is left out: it would be another one in each
+/// run.
 pub fn by_name(report: &Report) -> BTreeMap<String, Sums> {
     let mut sums: BTreeMap<String, Sums> = BTreeMap::new();
     for row in report.regions.iter().flat_map(|of| &of.rows) {
-        let of = sums.entry(key(row)).or_default();
+        let Some(key) = key(row) else {
+            continue;
+        };
+        let of = sums.entry(key).or_default();
         of.visits = of.visits.saturating_add(row.visits);
         of.own_ns = of.own_ns.saturating_add(row.own_ns);
     }
     sums
 }
 
-fn key(row: &RegionRow) -> String {
-    let innermost = row.functions.first().map(|of| of.function.as_str());
-    match innermost.filter(|function| row.kind == "code" && !function.is_empty()) {
-        Some(function) => function.to_owned(),
-        None => name(row),
+fn key(row: &RegionRow) -> Option<String> {
+    if row.kind != "code" {
+        return Some(name(row));
     }
+    // The last: what stands before was inlined into it.
+    let function = &row.functions.last()?.function;
+    (!function.is_empty()).then(|| function.clone())
 }

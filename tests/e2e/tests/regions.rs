@@ -3,7 +3,7 @@
 
 use invivo_e2e::checks;
 use invivo_e2e::clients::number;
-use invivo_e2e::job::{Job, Running};
+use invivo_e2e::job::{Ended, Job, Running};
 use invivo_e2e::logs::regions::{Row, written_by};
 use invivo_e2e::mpi::Family;
 use invivo_e2e::programs::{
@@ -77,6 +77,36 @@ fn near(what: &str, told: u64, expected: u64, readings_ns: u64) {
     );
 }
 
+fn report_of(ended: &Ended) -> Value {
+    let report = std::fs::read(ended.directory().join("report.json")).expect("a report");
+    serde_json::from_slice(&report).expect("json")
+}
+
+/// Names of functions that nobody has asked for are in the report of a job that ends well.
+#[test]
+fn names_are_looked_up_for_the_report() {
+    for family in Family::ALL {
+        for (language, command) in regions(family, ROUNDS) {
+            let mut job = Job::observed(family, RANKS, &command).start();
+            job.wait_for_answers();
+            job.wait_for_notes("done");
+            let expected = written(&job.logs(), RANKS);
+            job.tell("stop");
+            let ended = job.end();
+            assert_eq!(ended.code(), 0, "{family:?} {language}");
+            let report = report_of(&ended);
+            let visits = |row| (name(row), number(row, "/visits"));
+            let told: BTreeMap<&str, u64> = rows(&report["regions"]).iter().map(visits).collect();
+            let expected = expected
+                .iter()
+                .map(|(name, (row, _))| (name.as_str(), row[0]));
+            let expected: BTreeMap<&str, u64> = expected.collect();
+            assert_eq!(told, expected, "{family:?} {language}");
+            ended.assert_nothing_left();
+        }
+    }
+}
+
 fn known(job: Job, what: &str, reading_ns: u64) {
     let mut job = job.start();
     job.wait_for_answers();
@@ -122,8 +152,7 @@ fn known(job: Job, what: &str, reading_ns: u64) {
     assert_eq!(ended.code(), 0, "{what}");
     checks::conserved(&ended.report(), RANKS);
     // The report has the same, with the names.
-    let report = std::fs::read(ended.directory().join("report.json")).expect("a report");
-    let report: Value = serde_json::from_slice(&report).expect("json");
+    let report = report_of(&ended);
     let counts = |told: &Value| -> BTreeMap<String, [u64; 2]> {
         let of = |row: &Value| ["visits", "ranks"].map(|of| number(row, &format!("/{of}")));
         let rows = rows(told).iter();

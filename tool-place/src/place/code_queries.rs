@@ -2,7 +2,8 @@
 //! up the names of new addresses.
 //!
 //! What is at an address is asked for when somebody wants to see it, and once: tables of large
-//! programs take a supervisor some time. So a job that nobody asks pays nothing for names.
+//! programs take a supervisor some time. So a job that nobody asks pays nothing for names, but at
+//! its end, where its report has them.
 //!
 //! ```text
 //! Query -> Name what is new -> Named -> the answer
@@ -164,6 +165,16 @@ impl CodeQueries {
         }
         self.under_way.push(waiting);
         None
+    }
+
+    /// Answers with these rows, with the names that are known already.
+    pub fn known(&self, now: Now, wave: WaveId, found: Found, local: &LocalRanks) -> Up {
+        self.answer(Waiting {
+            wave,
+            begun_ns: now.ns,
+            found,
+            coverage: local.coverage(now),
+        })
     }
 
     /// What is at an address of a file that a rank has, the innermost first. Nothing while that is

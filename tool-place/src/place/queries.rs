@@ -55,12 +55,15 @@ impl Queries {
                 let found = Found::Sites(local.feed.analyses.sites(rows_max));
                 return self.code.begin(now, wave, found, local);
             }
-            Query::Regions { rows_max } => {
+            Query::Regions { rows_max, named } => {
                 let is_off = |rank, region| local.is_off(rank, region);
                 let mut found = local.feed.analyses.regions(rows_max, is_off);
                 found.table.unrecorded = local.unrecorded_regions();
                 let found = Found::Regions(found);
-                return self.code.begin(now, wave, found, local);
+                return match named {
+                    true => self.code.begin(now, wave, found, local),
+                    false => Some(self.code.known(now, wave, found, local)),
+                };
             }
             Query::Profile { chosen, past: None } => {
                 self.profile.begin(now, wave, chosen, local);

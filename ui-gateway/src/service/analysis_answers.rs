@@ -148,6 +148,7 @@ impl Service {
         // All that the tree gives, as for call sites.
         let query = Query::Regions {
             rows_max: limits::REGION_ROWS_MAX,
+            named: true,
         };
         let (reply, analysis) = self.query_analysis(token, query, Analysis::Regions).await?;
         let Answer::Regions(table, coverage) = &reply.answer else {
