@@ -2,8 +2,8 @@
  *
  * Rounds of CALLS calls of `tiny`, of a tenth of a microsecond each, behind each an MPI_Allreduce, by
  * which all ranks end in the same round: for SECONDS, or until LOG_DIR/calm is there. Rank 0 prints
- * how many rounds it did a second, from WARM seconds on: by then the measurement takes what it
- * takes. Without SECONDS the same work follows without a call, until LOG_DIR/stop is there. */
+ * how many rounds it did a second, from WARM seconds on, where it did some: by then the measurement
+ * takes what it takes. Without SECONDS the same work follows without a call, until LOG_DIR/stop is there. */
 #include "flag_file.h"
 
 #include <mpi.h>
@@ -66,8 +66,8 @@ UNSEEN int main(int argc, char **argv)
         calling();
         rounds++;
     } while (go_on(me, seconds > 0 ? MPI_Wtime() - begin >= seconds : flag_is_set("calm")));
-    double took = MPI_Wtime() - warm;
-    if (me == 0 && warm > 0)
+    double took = MPI_Wtime() - (warm > 0 ? warm : begin);
+    if (me == 0)
         printf("%.1f rounds a second\n", (rounds - before) / took);
 
     while (seconds == 0 && go_on(me, flag_is_set("stop")))
