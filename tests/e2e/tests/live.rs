@@ -28,8 +28,8 @@ fn assert_nearly_conserved(answer: &Value) {
     );
 }
 
-/// What is asked of a stretch of time that has enough to see: there is little in one in which one of
-/// two ranks that wait for each other had no processor.
+/// What is asked of a stretch of time that has enough to see: there is little in one in which one
+/// of two ranks that wait for each other had no processor.
 fn of_a_busy_time<T>(ask: impl FnMut(usize) -> T, is_busy: impl Fn(&T) -> bool) -> T {
     let found = (0..20).map(ask).find(is_busy);
     found.expect("a stretch of time with enough to see")

@@ -172,7 +172,8 @@ fn a_supervisor_leaves_once_its_ranks_death_is_reported() {
     assert_eq!(scene.tick(1), [ServerAction::Send(PLACE, Down::Release)]);
 }
 
-/// Names of functions may take supervisors a second, which a launcher that ends a job does not leave.
+/// Names of functions may take supervisors a second, which a launcher that ends a job does not
+/// leave.
 #[test]
 fn names_are_looked_up_where_all_is_well() {
     for has_died in [false, true] {
