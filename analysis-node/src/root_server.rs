@@ -413,7 +413,7 @@ impl RootServer {
                 }
             }
             Some(Asker::Result) => {
-                self.result.silent(self.names.ranks_of(&missing));
+                self.result.silent(&answer, self.names.ranks_of(&missing));
                 self.result.answer(answer, self.watchdog.last_words());
                 self.conclude_answers();
             }

@@ -37,6 +37,8 @@ pub(super) const QUESTIONS: [Query; 5] = [
         ranks_max: LAST_WAITING_RANKS,
     },
 ];
+/// A note of a result whose end was hurried while names were looked up.
+const LACKS_REGIONS: &str = "the regions of some ranks did not come in time, and are missing";
 /// An additional query after a death. A rank that waits for a dead one has done so for most
 /// of the quiet that precedes.
 pub(super) const WHO_WAITS: Query = Query::Hang {
@@ -53,6 +55,8 @@ pub(super) struct FinalResult {
     /// The table of the last queries is in it.
     has_table: bool,
     unanswered: usize,
+    /// Regions of some ranks did not come in time.
+    lacks_regions: bool,
 }
 
 impl FinalResult {
@@ -76,6 +80,7 @@ impl FinalResult {
             silent: BTreeMap::new(),
             has_table: false,
             unanswered: 0,
+            lacks_regions: false,
         }
     }
 
@@ -95,8 +100,13 @@ impl FinalResult {
         }
     }
 
-    /// These tool processes did not answer, and these ranks report to them.
-    pub fn silent(&mut self, silent: Vec<(WorldRank, RankSet)>) {
+    /// These tool processes have no part in this answer, and these ranks report to them.
+    pub fn silent(&mut self, answer: &Answer, silent: Vec<(WorldRank, RankSet)>) {
+        if matches!(answer, Answer::Regions(..)) {
+            // Who still looks up names is not lost.
+            self.lacks_regions = !silent.is_empty();
+            return;
+        }
         let room = SILENT_MAX.saturating_sub(self.silent.len());
         self.silent.extend(silent.into_iter().take(room));
     }
@@ -146,7 +156,12 @@ impl FinalResult {
             Answer::Analyses(analyses, _) => self.analyses = *analyses,
             Answer::Hang(found, _) => *self.result.hang = found.1,
             Answer::WaitStates(waits, _) => self.result.waits = waits,
-            Answer::Regions(regions, _) => self.result.regions = regions,
+            // What came with an early result is more than what did not come in time behind it.
+            Answer::Regions(regions, _) => {
+                if !self.lacks_regions || self.result.regions.rows.len() < regions.rows.len() {
+                    self.result.regions = regions;
+                }
+            }
             // The tree is shut down only after the result; nothing to take over.
             Answer::Refused(_)
             | Answer::Job(_)
@@ -179,8 +194,9 @@ impl FinalResult {
         let lost = lost.map(|(process, ranks)| {
             format!("tool process {process} did not answer: what it held of ranks {ranks} is lost")
         });
+        let lacks = self.lacks_regions.then(|| LACKS_REGIONS.to_owned());
         let notes = &mut result.status.notes;
-        notes.splice(0..0, lost);
+        notes.splice(0..0, lost.chain(lacks));
         result.status.cut_notes();
         if early {
             let note = "the end of the job was asked for: this is as it was then";
@@ -189,5 +205,47 @@ impl FinalResult {
             self.has_table = false;
         }
         result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use invivo_proto::control::regions::{Region, RegionStats, RegionTable};
+
+    #[test]
+    fn regions_that_come_too_late_take_nothing_away() {
+        let table = |names: &[&str]| {
+            let rows = names.iter().map(|name| {
+                let region = Region::Marked((*name).to_owned());
+                (region, RegionStats::default())
+            });
+            Answer::Regions(
+                Box::new(RegionTable {
+                    rows: rows.collect(),
+                    ..RegionTable::default()
+                }),
+                Coverage::default(),
+            )
+        };
+        let mut result = FinalResult::new(JobDescription::default());
+        let late = vec![(WorldRank(4), RankSet::from(0..4))];
+        for (answer, missing, rows, has_note) in [
+            (table(&["step", "solve"]), Vec::new(), 2, false),
+            (table(&["step"]), late, 2, true),
+            (table(&["step"]), Vec::new(), 1, false),
+        ] {
+            result.silent(&answer, missing);
+            result.answer(answer, None);
+            let written = result.written(false, false);
+            let notes = &written.status.notes;
+            assert_eq!(written.regions.rows.len(), rows);
+            assert_eq!(notes.iter().any(|note| note == LACKS_REGIONS), has_note);
+            assert_eq!(
+                notes.len(),
+                usize::from(has_note),
+                "nobody is lost: {notes:?}"
+            );
+        }
     }
 }

@@ -3,7 +3,8 @@
 use super::quantities::Quantity;
 use serde::Serialize;
 
-/// The probability of seeing a difference somewhere where there is none.
+/// The probability of seeing a difference somewhere where there is none: in the whole run and its
+/// functions, and in its regions.
 pub const CHANCE_MAX: f64 = 0.05;
 
 /// Runs of a program, before and after something.

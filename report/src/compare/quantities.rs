@@ -147,17 +147,22 @@ impl Quantity {
             What::Bytes => Some(self.row(report).map_or(0.0, |row| row.bytes as f64)),
             What::RegionTime => Some(per_rank(
                 report,
-                seconds(self.region_of(regions)?.own_ns as f64),
+                seconds(self.region_of(report, regions)?.own_ns as f64),
             )),
-            What::Visits => Some(self.region_of(regions)?.visits as f64),
+            What::Visits => Some(self.region_of(report, regions)?.visits as f64),
         }
     }
 
-    /// Nothing where the report has no regions at all: one that is older, or of another build. What
-    /// such a report lacks of some regions has taken no time.
-    fn region_of(&self, regions: &BTreeMap<String, Sums>) -> Option<Sums> {
+    /// Nothing where the report has no regions at all (it is older, or of another build), and where
+    /// the region may be among those whose names did not come in time. Any other that it lacks has
+    /// taken no time.
+    fn region_of(&self, report: &Report, regions: &BTreeMap<String, Sums>) -> Option<Sums> {
         let of = regions.get(self.region.as_ref()?).copied();
-        (!regions.is_empty()).then(|| of.unwrap_or_default())
+        let is_whole = report
+            .regions
+            .as_ref()
+            .is_some_and(|of| of.rows_unnamed == 0);
+        of.or_else(|| (is_whole && !regions.is_empty()).then(Sums::default))
     }
 
     fn row<'a>(&self, report: &'a Report) -> Option<&'a Row> {
@@ -311,7 +316,7 @@ pub fn notes(base: &[Report], new: &[Report]) -> Vec<String> {
     );
     count(
         |report| (report.regions.as_ref()).is_some_and(|regions| regions.rows_unnamed > 0),
-        "names of regions did not come in time, so that these are not compared",
+        "names of regions did not come in time: without one they are not compared",
     );
     count(
         |report| report.recording.off > 0,

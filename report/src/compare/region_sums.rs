@@ -14,13 +14,18 @@ pub struct Sums {
     pub own_ns: u64,
 }
 
-/// By name. A function whose name did not come in time is left out: it would be another one in each
-/// run.
+/// By name. Where names did not come in time, functions without one are left out: they would be
+/// others in each run.
 pub fn by_name(report: &Report) -> BTreeMap<String, Sums> {
+    let Some(regions) = &report.regions else {
+        return BTreeMap::new();
+    };
     let mut sums: BTreeMap<String, Sums> = BTreeMap::new();
-    for row in report.regions.iter().flat_map(|of| &of.rows) {
-        let Some(key) = key(row) else {
-            continue;
+    for row in &regions.rows {
+        let key = match function(row) {
+            Some(function) => function.to_owned(),
+            None if row.kind == "code" && regions.rows_unnamed > 0 => continue,
+            None => name(row),
         };
         let of = sums.entry(key).or_default();
         of.visits = of.visits.saturating_add(row.visits);
@@ -29,11 +34,8 @@ pub fn by_name(report: &Report) -> BTreeMap<String, Sums> {
     sums
 }
 
-fn key(row: &RegionRow) -> Option<String> {
-    if row.kind != "code" {
-        return Some(name(row));
-    }
-    // The last: what stands before was inlined into it.
-    let function = &row.functions.last()?.function;
-    (!function.is_empty()).then(|| function.clone())
+/// The function, without those that were inlined into it, which stand before it.
+fn function(row: &RegionRow) -> Option<&str> {
+    let function = row.functions.last().map(|of| of.function.as_str());
+    function.filter(|function| !function.is_empty())
 }

@@ -131,6 +131,15 @@ fn a_slower_region_is_found_wherever_its_line_is() {
     );
     assert!(!page.contains("tiny") && page.contains("left out: 1 region with"));
     assert!(found.worse);
+    // Of functions whose names did not come in time nothing is said, but that.
+    let mut late = with_regions(5.0, "app.c:12");
+    let regions = late.regions.as_mut().expect("regions");
+    regions.rows[0].functions.clear();
+    regions.rows_unnamed = 1;
+    let late = compare(&base, &[late], 0.02);
+    let page = text(&late);
+    assert!(!late.worse && !page.contains("region solve"), "{page}");
+    assert!(page.contains("without one they are not compared"), "{page}");
     // A report of before regions were in reports says nothing of them.
     let older = compare(&base, &[run(12.0, 2.0, 100)], 0.02);
     assert!(!older.worse && !text(&older).contains("region"));

@@ -106,7 +106,8 @@ fn last(of: &Comparison) -> String {
             ));
         }
     }
-    let is_judged = of.changes.iter().any(|one| one.p.is_some());
+    let mut judged = of.changes.iter().filter(|one| !one.quantity.small);
+    let is_judged = judged.all(|one| one.p.is_some());
     if !is_judged {
         text.push_str(&format!(
             "of so few runs nobody can say what is chance: with {} of each side it can be told \

@@ -82,29 +82,39 @@ fn report_of(ended: &Ended) -> Value {
     serde_json::from_slice(&report).expect("json")
 }
 
-/// Names of functions that nobody has asked for are in the report of a job that ends well.
+/// Names of functions that nobody has asked for are in the report of a job that ends well. A slow
+/// machine may take too long for them, which the report says.
 #[test]
 fn names_are_looked_up_for_the_report() {
     for family in Family::ALL {
         for (language, command) in regions(family, ROUNDS) {
-            let mut job = Job::observed(family, RANKS, &command).start();
-            job.wait_for_answers();
-            job.wait_for_notes("done");
-            let expected = written(&job.logs(), RANKS);
-            job.tell("stop");
-            let ended = job.end();
-            assert_eq!(ended.code(), 0, "{family:?} {language}");
-            let report = report_of(&ended);
-            let visits = |row| (name(row), number(row, "/visits"));
-            let told: BTreeMap<&str, u64> = rows(&report["regions"]).iter().map(visits).collect();
-            let expected = expected
+            let what = format!("{family:?} {language}");
+            let mut reports = (0..3).map(|_| unasked(family, &command));
+            let is_named = |(report, _): &(Value, _)| report["regions"]["rows_unnamed"] == 0;
+            let (report, expected) = reports.find(is_named).unwrap_or_else(|| panic!("{what}"));
+            let rows = rows(&report["regions"]);
+            let told = rows
                 .iter()
-                .map(|(name, (row, _))| (name.as_str(), row[0]));
-            let expected: BTreeMap<&str, u64> = expected.collect();
-            assert_eq!(told, expected, "{family:?} {language}");
-            ended.assert_nothing_left();
+                .map(|row| (name(row).to_owned(), number(row, "/visits")));
+            assert_eq!(told.collect::<BTreeMap<_, _>>(), expected, "{what}");
+            assert_eq!(rows.len(), expected.len(), "{what}: {report}");
         }
     }
+}
+
+/// The report of a job that nobody has asked for its regions, and their visits as its ranks have
+/// written them down.
+fn unasked(family: Family, command: &[OsString]) -> (Value, BTreeMap<String, u64>) {
+    let mut job = Job::observed(family, RANKS, command).start();
+    job.wait_for_answers();
+    job.wait_for_notes("done");
+    let expected = written(&job.logs(), RANKS).into_iter();
+    let expected = expected.map(|(name, (row, _))| (name, row[0]));
+    job.tell("stop");
+    let ended = job.end();
+    assert_eq!(ended.code(), 0, "{family:?}");
+    ended.assert_nothing_left();
+    (report_of(&ended), expected.collect())
 }
 
 fn known(job: Job, what: &str, reading_ns: u64) {
