@@ -191,7 +191,8 @@ class Measuring(Answer):
     to keep the overhead below its cap."""
 
     sampling_frequency: int
-    """Samples a second of each thread's time on a processor; 0 where none are taken."""
+    """Samples a second of each thread's time on a processor, at most: where the buffers' strategy
+    thins samples, ranks are sampled less often. 0 where none are taken."""
     metrics: list[str]
     """Names of the metrics that are read."""
     metrics_interval_ns: int

@@ -2,18 +2,20 @@
 //! can be chance.
 //!
 //! ```text
-//! quantities <- region_sums    what is taken from a report
+//! quantities <- run            what is taken from a report
 //! changes <- quantities        what is found
 //! rank_sums                    how probable a difference is by chance
 //! verdicts <- rank_sums        the same for many quantities at once
+//! unlike                       what may make the sides unlike
 //! text                         the page
 //! ```
 
 mod changes;
 mod quantities;
 mod rank_sums;
-mod region_sums;
+mod run;
 mod text;
+mod unlike;
 mod verdicts;
 
 pub use changes::{CHANCE_MAX, Change, Comparison, Runs, Verdict};
@@ -22,7 +24,7 @@ pub use rank_sums::RUNS_MAX;
 pub use text::text;
 
 use crate::contents::Report;
-use region_sums::by_name;
+use run::Run;
 
 /// Compares runs. `threshold` is relative: 0.02 is two percent.
 ///
@@ -38,7 +40,7 @@ pub fn compare(base: &[Report], new: &[Report], threshold: f64) -> Comparison {
     let runs_needed = judge(whole).max(judge(regions));
     Comparison {
         worse: changes.iter().any(|one| one.verdict == Verdict::Worse),
-        notes: quantities::notes(base, new),
+        notes: unlike::notes(base, new),
         base: runs(base),
         new: runs(new),
         threshold,
@@ -60,20 +62,17 @@ fn runs(of: &[Report]) -> Runs {
 }
 
 fn changes(base: &[Report], new: &[Report]) -> Vec<Change> {
-    let with_regions = |reports: &[Report]| reports.iter().map(by_name).collect::<Vec<_>>();
-    let (base_regions, new_regions) = (with_regions(base), with_regions(new));
-    let of = |quantity: &Quantity, reports: &[Report], regions: &[_]| -> Vec<f64> {
-        let runs = reports.iter().zip(regions);
-        let values = runs.filter_map(|(report, regions)| quantity.of(report, regions));
-        values.collect()
+    let of = |reports| -> Vec<Run<'_>> { <[Report]>::iter(reports).map(Run::of).collect() };
+    let (base, new) = (of(base), of(new));
+    let values = |quantity: &Quantity, runs: &[Run<'_>]| -> Vec<f64> {
+        runs.iter().filter_map(|run| quantity.of(run)).collect()
     };
     let whole = quantities::of_the_whole().into_iter();
-    let functions = quantities::of_functions(base, new).into_iter();
-    let regions = quantities::of_regions(base, new).into_iter();
+    let functions = quantities::of_functions(&base, &new).into_iter();
+    let regions = quantities::of_regions(&base, &new).into_iter();
     let all = whole.chain(functions).chain(regions);
     let all = all.filter_map(|quantity| {
-        let base = of(&quantity, base, &base_regions);
-        let new = of(&quantity, new, &new_regions);
+        let (base, new) = (values(&quantity, &base), values(&quantity, &new));
         let (base_median, new_median) = (median(&base)?, median(&new)?);
         Some(Change {
             quantity,

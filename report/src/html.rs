@@ -19,7 +19,6 @@ mod tests;
 use crate::contents::Report;
 use crate::text::{RANK_ROWS, REGION_ROWS, summary};
 use crate::{analyses, coverage, functions, left_out, regions, wait_states};
-use invivo_grpc::convert::regions::cut;
 use invivo_grpc::v1::WaitStateRow;
 use invivo_proto::control::analyses::Analysis;
 use markup::Html;
@@ -120,8 +119,7 @@ fn regions(page: &mut Html, report: &Report) {
     let Some(of) = &report.regions else {
         return;
     };
-    let mut shown = of.clone();
-    cut(&mut shown, REGION_ROWS);
+    let shown = regions::shown(of, REGION_ROWS);
     page.markup("<section><h2>Regions of the program, most own time first</h2>\n");
     let whole = regions::whole_ns(&shown).max(1) as f64;
     let parts: Vec<f64> = shown

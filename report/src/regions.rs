@@ -50,10 +50,16 @@ pub fn text(reply: &RegionsReply) -> String {
     text
 }
 
-/// The same in a report, with so many rows at most: nobody can be asked again.
-pub fn of_report(reply: &RegionsReply, rows_max: u32) -> String {
+/// What a page shows of a report's regions: so many rows, those with the most own time.
+pub fn shown(reply: &RegionsReply, rows_max: u32) -> RegionsReply {
     let mut shown = reply.clone();
     cut(&mut shown, rows_max);
+    shown
+}
+
+/// The same in a report: nobody can be asked again.
+pub fn of_report(reply: &RegionsReply, rows_max: u32) -> String {
+    let shown = shown(reply, rows_max);
     let mut text = match nothing(&shown) {
         Some(_) => String::new(),
         None => by_region(&shown).text(),

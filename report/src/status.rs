@@ -65,7 +65,7 @@ pub fn measuring(of: &Measuring) -> String {
     let mut parts = vec!["MPI calls, regions".to_owned()];
     if of.sampling_frequency > 0 {
         let frequency = count(of.sampling_frequency.into());
-        parts.push(format!("samples at {frequency} Hz"));
+        parts.push(format!("samples at up to {frequency} Hz"));
     }
     if !of.metrics.is_empty() {
         let every = duration(of.metrics_interval_ns);
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(
             of(all),
             "ranks: none seen yet\n\
-             measured: MPI calls, regions, samples at 251 Hz, metrics every 1.00 s (cpu-time \
+             measured: MPI calls, regions, samples at up to 251 Hz, metrics every 1.00 s (cpu-time \
              page-faults); 2 rules of selection (invivo selection)\n"
         );
     }

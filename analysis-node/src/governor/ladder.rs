@@ -216,40 +216,47 @@ impl Ladder {
 
     /// What is measured beside MPI calls, without what is given up.
     pub fn measuring(&self) -> Measuring {
-        let sampling = match self.given_up_of(Detail::Sampling) {
+        Measuring {
+            sampling: self.sampling(),
+            metrics: self.metrics(),
+            rules: self.rules().len() as u32,
+        }
+    }
+
+    /// Samples a second, without what is given up.
+    fn sampling(&self) -> u32 {
+        match self.given_up_of(Detail::Sampling) {
             Some(Reduction::Sampling { frequency, .. }) => frequency,
             _ => self.wanted.sampling,
-        };
-        let metrics = match self.given_up_of(Detail::Metrics) {
+        }
+    }
+
+    /// What is read how often, without what is given up.
+    fn metrics(&self) -> Measured {
+        match self.given_up_of(Detail::Metrics) {
             Some(Reduction::Metrics { now, .. }) => now,
             _ => self.wanted.metrics,
-        };
-        Measuring {
-            sampling,
-            metrics,
-            rules: self.rules().len() as u32,
         }
     }
 
     /// The order by which a kind of detail is as it should be now.
     pub fn order(&self, detail: Detail) -> Order {
-        match (detail, self.given_up_of(detail)) {
-            (Detail::Regions | Detail::Functions, _) => Order::Select(Selection {
+        let is_given_up = self.given_up_of(detail).is_some();
+        match detail {
+            Detail::Regions | Detail::Functions => Order::Select(Selection {
                 replaces: true,
                 rules: self.rules(),
             }),
-            (_, Some(Reduction::Sampling { frequency, .. })) => Order::Sampling { frequency },
-            (Detail::Sampling, _) => Order::Sampling {
-                frequency: self.wanted.sampling,
+            Detail::Sampling => Order::Sampling {
+                frequency: self.sampling(),
             },
-            (_, Some(Reduction::Metrics { now, .. })) => Order::Metrics(now),
-            (Detail::Metrics, _) => Order::Metrics(self.wanted.metrics),
-            (Detail::Analyses, given_up) => Order::Analyses {
+            Detail::Metrics => Order::Metrics(self.metrics()),
+            Detail::Analyses => Order::Analyses {
                 these: dear(self.wanted.analyses),
-                on: given_up.is_none(),
+                on: !is_given_up,
             },
-            (Detail::Recording, given_up) => Order::Record {
-                on: self.wanted.recording && given_up.is_none(),
+            Detail::Recording => Order::Record {
+                on: self.wanted.recording && !is_given_up,
             },
         }
     }

@@ -1,6 +1,6 @@
 //! What is compared: numbers of a report, each with its unit and which way is better.
 
-use super::region_sums::{Sums, by_name};
+use super::run::{Run, Sums};
 use crate::contents::Report;
 use crate::functions::initialises;
 use crate::recording;
@@ -123,8 +123,9 @@ const OF_A_REGION: [(&str, Unit, Direction, What); 2] = [
 ];
 
 impl Quantity {
-    /// The number in a report with these regions; nothing where the report does not have it.
-    pub fn of(&self, report: &Report, regions: &BTreeMap<String, Sums>) -> Option<f64> {
+    /// The number in a report; nothing where the report does not have it.
+    pub fn of(&self, run: &Run<'_>) -> Option<f64> {
+        let report = run.report;
         let efficiency = report.efficiency.as_ref();
         match self.what {
             What::Observed => Some(report.observed_seconds),
@@ -147,22 +148,19 @@ impl Quantity {
             What::Bytes => Some(self.row(report).map_or(0.0, |row| row.bytes as f64)),
             What::RegionTime => Some(per_rank(
                 report,
-                seconds(self.region_of(report, regions)?.own_ns as f64),
+                seconds(self.region_of(run)?.own_ns as f64),
             )),
-            What::Visits => Some(self.region_of(report, regions)?.visits as f64),
+            What::Visits => Some(self.region_of(run)?.visits as f64),
         }
     }
 
     /// Nothing where the report has no regions at all (it is older, or of another build), and where
     /// the region may be among those whose names did not come in time. Any other that it lacks has
     /// taken no time.
-    fn region_of(&self, report: &Report, regions: &BTreeMap<String, Sums>) -> Option<Sums> {
-        let of = regions.get(self.region.as_ref()?).copied();
-        let is_whole = report
-            .regions
-            .as_ref()
-            .is_some_and(|of| of.rows_unnamed == 0);
-        of.or_else(|| (is_whole && !regions.is_empty()).then(Sums::default))
+    fn region_of(&self, run: &Run<'_>) -> Option<Sums> {
+        let of = run.regions.get(self.region.as_ref()?).copied();
+        let is_whole = (run.report.regions.as_ref()).is_some_and(|of| of.rows_unnamed == 0);
+        of.or_else(|| (is_whole && !run.regions.is_empty()).then(Sums::default))
     }
 
     fn row<'a>(&self, report: &'a Report) -> Option<&'a Row> {
@@ -201,9 +199,9 @@ pub fn of_the_whole() -> Vec<Quantity> {
 
 /// Those of every function that is called in one of the runs, the function with the most time
 /// first.
-pub fn of_functions(base: &[Report], new: &[Report]) -> Vec<Quantity> {
-    let times = |report: &Report| -> Vec<(String, f64)> {
-        let rows = report.totals.iter();
+pub fn of_functions(base: &[Run<'_>], new: &[Run<'_>]) -> Vec<Quantity> {
+    let times = |run: &Run<'_>| -> Vec<(String, f64)> {
+        let rows = run.report.totals.iter();
         rows.map(|row| (row.function.clone(), row.seconds))
             .collect()
     };
@@ -223,14 +221,14 @@ pub fn of_functions(base: &[Report], new: &[Report]) -> Vec<Quantity> {
 
 /// Those of every region that is entered in one of the runs, the region with the most own time
 /// first. Nothing where one side has no regions: there is nothing to compare them with.
-pub fn of_regions(base: &[Report], new: &[Report]) -> Vec<Quantity> {
-    let has_some = |side: &[Report]| side.iter().any(|report| !by_name(report).is_empty());
+pub fn of_regions(base: &[Run<'_>], new: &[Run<'_>]) -> Vec<Quantity> {
+    let has_some = |side: &[Run<'_>]| side.iter().any(|run| !run.regions.is_empty());
     if !has_some(base) || !has_some(new) {
         return Vec::new();
     }
-    let times = |report: &Report| -> Vec<(String, f64)> {
-        let sums = by_name(report).into_iter();
-        sums.map(|(name, of)| (name, seconds(of.own_ns as f64)))
+    let times = |run: &Run<'_>| -> Vec<(String, f64)> {
+        let sums = run.regions.iter();
+        sums.map(|(name, of)| (name.clone(), seconds(of.own_ns as f64)))
             .collect()
     };
     let all = largest(base, new, times).flat_map(|(region, share)| {
@@ -250,15 +248,15 @@ pub fn of_regions(base: &[Report], new: &[Report]) -> Vec<Quantity> {
 /// Names, the one with the most time in any run first, with the most of their share of a rank's
 /// time. `times` are those of all ranks of a run together, in s.
 fn largest(
-    base: &[Report],
-    new: &[Report],
-    times: impl Fn(&Report) -> Vec<(String, f64)>,
+    base: &[Run<'_>],
+    new: &[Run<'_>],
+    times: impl Fn(&Run<'_>) -> Vec<(String, f64)>,
 ) -> impl Iterator<Item = (String, f64)> {
     let mut most: BTreeMap<String, (f64, f64)> = BTreeMap::new();
-    for report in base.iter().chain(new) {
-        let observed = report.observed_seconds.max(f64::MIN_POSITIVE);
-        for (name, seconds) in times(report) {
-            let time = per_rank(report, seconds);
+    for run in base.iter().chain(new) {
+        let observed = run.report.observed_seconds.max(f64::MIN_POSITIVE);
+        for (name, seconds) in times(run) {
+            let time = per_rank(run.report, seconds);
             let of = most.entry(name).or_default();
             *of = (of.0.max(time), of.1.max(time / observed));
         }
@@ -266,61 +264,4 @@ fn largest(
     let mut order: Vec<(String, (f64, f64))> = most.into_iter().collect();
     order.sort_by(|(_, a), (_, b)| b.0.total_cmp(&a.0));
     order.into_iter().map(|(name, (_, share))| (name, share))
-}
-
-/// What may make the two sides unlike, or a side unlike itself.
-pub fn notes(base: &[Report], new: &[Report]) -> Vec<String> {
-    let all = || base.iter().chain(new);
-    let mut notes = Vec::new();
-    let mut differ = |what: &str, of: fn(&Report) -> String| {
-        let mut values: Vec<String> = all().map(of).collect();
-        values.sort_unstable();
-        values.dedup();
-        if values.len() > 1 {
-            notes.push(format!("{what} differ: {}", values.join(" | ")));
-        }
-    };
-    differ("numbers of ranks", |report| report.job.ranks.to_string());
-    differ("MPI libraries", |report| report.job.library.clone());
-    differ("hosts of the root", |report| {
-        report
-            .start
-            .as_ref()
-            .map_or_else(String::new, |start| start.host.clone())
-    });
-    let mut count = |is_it: fn(&Report) -> bool, what: &str| {
-        let runs = all().filter(|report| is_it(report)).count();
-        if runs > 0 {
-            notes.push(format!(
-                "in {runs} of {} runs {what}",
-                base.len() + new.len()
-            ));
-        }
-    };
-    count(
-        |report| !report.ended.is_empty() || report.tool_process_ended.is_some(),
-        "a process ended early",
-    );
-    count(
-        |report| report.shut_down,
-        "the measurement was shut down before the job ended",
-    );
-    count(
-        |report| {
-            let ledger = report.coverage.ledger.as_ref();
-            let dropped = ledger.and_then(|ledger| ledger.dropped.as_ref());
-            dropped.is_some_and(|all| all.no_packet + all.no_location > 0)
-                || ledger.is_some_and(|ledger| ledger.dropped_by_place > 0)
-        },
-        "calls were lost, and are not in these numbers",
-    );
-    count(
-        |report| (report.regions.as_ref()).is_some_and(|regions| regions.rows_unnamed > 0),
-        "names of regions did not come in time: without one they are not compared",
-    );
-    count(
-        |report| report.recording.off > 0,
-        "recording was off at the end",
-    );
-    notes
 }

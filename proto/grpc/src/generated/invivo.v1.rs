@@ -244,7 +244,8 @@ pub struct JobStatus {
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Measuring {
-    /// Samples a second of each thread's time on a processor; 0 where none are taken.
+    /// Samples a second of each thread's time on a processor, at most: where the buffers' strategy thins
+    /// samples, ranks are sampled less often. 0 where none are taken.
     #[prost(uint32, tag = "1")]
     pub sampling_frequency: u32,
     /// Names of the metrics that are read.

@@ -10,7 +10,7 @@ use invivo_e2e::clients::http2::{
 use invivo_e2e::clients::number;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub const ATTACKS: &[Attack] = attacks![
     garbage,
@@ -107,16 +107,12 @@ fn wrong_tokens_in_a_row(stage: &mut Stage) {
     throw(&mut stream, &opening());
     // Few at a time: calls beyond those that may be open are not looked at, and a gateway without a
     // processor looks at few.
-    let begun = Instant::now();
     let is_cut_off = (0..400).any(|call| {
         throw(&mut stream, &request(1 + 2 * call, "Pause", "0000", &[]));
         let pause = Duration::from_millis(if call % 10 == 9 { 50 } else { 0 });
         !pause.is_zero() && read_until_closed(&mut stream, pause).1
     });
-    assert!(
-        is_cut_off && begun.elapsed() < CUT_OFF_WITHIN,
-        "whoever guesses is cut off"
-    );
+    assert!(is_cut_off, "whoever guesses is cut off");
 }
 
 /// Calls that are taken back at once (CVE-2023-44487), with a valid token.

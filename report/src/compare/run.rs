@@ -1,4 +1,4 @@
-//! Regions of a report by names that hold from build to build: where a function's line or address
+//! A run, and its regions by names that hold from build to build: where a function's line or address
 //! changes, it is the same function.
 
 use crate::contents::Report;
@@ -14,9 +14,25 @@ pub struct Sums {
     pub own_ns: u64,
 }
 
+/// A report with the sums of its regions.
+pub struct Run<'a> {
+    pub report: &'a Report,
+    /// By name.
+    pub regions: BTreeMap<String, Sums>,
+}
+
+impl Run<'_> {
+    pub fn of(report: &Report) -> Run<'_> {
+        Run {
+            report,
+            regions: by_name(report),
+        }
+    }
+}
+
 /// By name. Where names did not come in time, functions without one are left out: they would be
 /// others in each run.
-pub fn by_name(report: &Report) -> BTreeMap<String, Sums> {
+fn by_name(report: &Report) -> BTreeMap<String, Sums> {
     let Some(regions) = &report.regions else {
         return BTreeMap::new();
     };
