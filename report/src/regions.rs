@@ -76,7 +76,7 @@ pub fn rest(reply: &RegionsReply) -> Vec<String> {
     let mut lines: Vec<String> = more(reply).into_iter().collect();
     if reply.rows_unnamed > 0 {
         let rows = counted(reply.rows_unnamed, "row");
-        lines.push(format!("names of {rows} did not come in time"));
+        lines.push(format!("names of {rows} had not been looked up"));
     }
     lines.extend(losses(reply));
     lines

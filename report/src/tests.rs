@@ -158,7 +158,7 @@ fn regions_are_in_the_report() {
         "\n\"step 0\" ",
         "\n\"step 19\" ",
         "\n... and 10 rows more: 70 visits, own time 55.0 ms\n",
-        "\nnames of 1 row did not come in time\n",
+        "\nnames of 1 row had not been looked up\n",
     ] {
         assert_eq!(page.matches(part).count(), 1, "{part:?} in\n{page}");
     }

@@ -155,8 +155,8 @@ impl Quantity {
     }
 
     /// Nothing where the report has no regions at all (it is older, or of another build), and where
-    /// the region may be among those whose names did not come in time. Any other that it lacks has
-    /// taken no time.
+    /// the region may be among those whose names had not been looked up. Any other that it lacks
+    /// has taken no time.
     fn region_of(&self, run: &Run<'_>) -> Option<Sums> {
         let of = run.regions.get(self.region.as_ref()?).copied();
         let is_whole = (run.report.regions.as_ref()).is_some_and(|of| of.rows_unnamed == 0);

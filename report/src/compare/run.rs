@@ -1,5 +1,5 @@
-//! A run, and its regions by names that hold from build to build: where a function's line or address
-//! changes, it is the same function.
+//! A run, and its regions by names that hold from build to build: where a function's line or
+//! address changes, it is the same function.
 
 use crate::contents::Report;
 use crate::regions::name;
@@ -30,7 +30,7 @@ impl Run<'_> {
     }
 }
 
-/// By name. Where names did not come in time, functions without one are left out: they would be
+/// By name. Where names had not been looked up, functions without one are left out: they would be
 /// others in each run.
 fn by_name(report: &Report) -> BTreeMap<String, Sums> {
     let Some(regions) = &report.regions else {

@@ -131,7 +131,7 @@ fn a_slower_region_is_found_wherever_its_line_is() {
     );
     assert!(!page.contains("tiny") && page.contains("left out: 1 region with"));
     assert!(found.worse);
-    // Of functions whose names did not come in time nothing is said, but that.
+    // Of functions whose names had not been looked up nothing is said, but that.
     let mut late = with_regions(5.0, "app.c:12");
     let regions = late.regions.as_mut().expect("regions");
     regions.rows[0].functions.clear();

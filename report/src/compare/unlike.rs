@@ -50,7 +50,7 @@ pub fn notes(base: &[Report], new: &[Report]) -> Vec<String> {
     );
     count(
         |report| (report.regions.as_ref()).is_some_and(|regions| regions.rows_unnamed > 0),
-        "names of regions did not come in time: without one they are not compared",
+        "names of regions had not been looked up: without one they are not compared",
     );
     count(
         |report| report.recording.off > 0,
