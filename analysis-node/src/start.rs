@@ -12,6 +12,7 @@ use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::link::JobDescription;
 use invivo_proto::control::metrics::{Measured, MetricSet};
 use invivo_proto::control::overhead::OverheadCap;
+use invivo_proto::control::sampling::Sampling;
 use invivo_proto::control::selection::Selection;
 use invivo_proto::control::strategy::Strategy;
 use invivo_proto::control::tree::JobInfo;
@@ -59,9 +60,9 @@ pub struct RootArgs {
     /// What buffers keep when not everything fits, such as `duration:1ms`.
     #[arg(long, default_value_t, value_parser = Strategy::parse)]
     strategy: Strategy,
-    /// Samples a second of each rank from the start; 0 takes none.
-    #[arg(long, default_value_t = 0)]
-    sampling: u32,
+    /// How each rank is sampled from the start, such as `251Hz` or `timer:99Hz`.
+    #[arg(long, default_value_t)]
+    sampling: Sampling,
     /// What of regions and functions is recorded from the start, such as `exclude tiny_*`.
     #[arg(long, default_value = "")]
     selection: Selection,

@@ -87,6 +87,7 @@ export interface Measuring {
   metrics: string[];
   metrics_interval_ns: number;
   selection_rules: number;
+  sampling_by_timer: boolean;
 }
 
 export interface Governance {
@@ -895,6 +896,7 @@ export interface ProfileReply {
   samples_unnamed: number;
   left_out_ns: number;
   interval: ProfileInterval | null;
+  ranks_by_timer: number;
 }
 
 export interface ProfileInterval {

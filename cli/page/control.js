@@ -44,6 +44,14 @@ const ORDERS = {
       'cannot be undone.',
   },
   sample: { order: 'sampling', text: 'Sampling on (251 Hz)', words: { frequency: 'on' } },
+  sampleByTimer: {
+    order: 'sampling',
+    text: 'Sampling by timers (99 Hz)',
+    words: { frequency: 'timer' },
+    ask:
+      'Each thread of the application gets a timer, whose signal (SIGURG) is handled in the ' +
+      'program. A thread that is met on its way to sleep may wake up early.',
+  },
   unsample: { order: 'sampling', text: 'Sampling off', words: { frequency: 'off' } },
   shutdown: {
     order: 'shutdown',

@@ -71,7 +71,11 @@ export const profile = {
     const all = button('profile-all', 'All', () => flame.all());
     const sample = button('profile-on', 'Sample the ranks (251 Hz)', () => steer(page, 'sample'));
     const stop = button('profile-off', 'End sampling', () => steer(page, 'unsample'));
-    [sample.hidden, stop.hidden] = [true, true];
+    const byTimer = button('profile-timer', 'Sample by timers (99 Hz) ...', () =>
+      steer(page, 'sampleByTimer'),
+    );
+    const switches = [sample, byTimer, stop];
+    for (const one of switches) one.hidden = true;
     const head = el('p', { class: 'sentence', id: 'profile-head' });
     const ranks = el('p', { class: 'dim' });
     const flame = new Flame();
@@ -217,18 +221,22 @@ export const profile = {
       say(ranks, chosen);
       if (interval) {
         // What buffers keep does not say whether there are samples now.
-        [sample.hidden, stop.hidden] = [true, true];
+        for (const one of switches) one.hidden = true;
         return;
       }
       const may = page.hello?.scope === 'control';
       const isOff =
         (frequency_max === 0 && sampled_ranks > 0) ||
         without.some(({ reason }) => reason === 'off' || reason === 'broken');
-      const isAtButton = [sample, stop].some((one) => one === document.activeElement);
+      const isForbidden = without.some(
+        ({ reason }) => reason === 'forbidden' || reason === 'unsupported',
+      );
+      const isAtButton = switches.some((one) => one === document.activeElement);
       sample.hidden = !(may && isOff);
+      byTimer.hidden = !(may && isForbidden);
       stop.hidden = !(may && frequency_max > 0);
       // The focus does not go away with a button.
-      if (isAtButton) [sample, stop].find((one) => !one.hidden)?.focus();
+      if (isAtButton) switches.find((one) => !one.hidden)?.focus();
       const parts = [
         chosen,
         // Of ranks that never were sampled the sentence says it.
@@ -243,7 +251,7 @@ export const profile = {
         {},
         head,
         ranks,
-        el('div', { class: 'controls' }, sample, stop),
+        el('div', { class: 'controls' }, ...switches),
         controls,
         picture,
         notes,

@@ -24,8 +24,8 @@ pub fn sentence(order: &Order, reply: &CommandReply) -> String {
         Order::Strategy { .. } => "changed the buffers of",
         Order::Analyses { on: true, .. } => "switched analyses on for",
         Order::Analyses { on: false, .. } => "switched analyses off for",
-        Order::Sampling { frequency: 0 } => "ended sampling on",
-        Order::Sampling { .. } => "switched sampling on for",
+        Order::Sampling(sampling) if !sampling.is_on() => "ended sampling on",
+        Order::Sampling(_) => "switched sampling on for",
         Order::Shutdown => "ended the measurement of",
         Order::Select(selection) if is_all(selection) => {
             "recording all regions and functions again on"
@@ -56,7 +56,9 @@ pub fn sentence(order: &Order, reply: &CommandReply) -> String {
     {
         sentence.push_str(&format!("; these: {measured}"));
     }
-    if let Order::Sampling { frequency: 1.. } = order {
+    if let Order::Sampling(sampling) = order
+        && sampling.is_on()
+    {
         sentence.push_str(&format!("; at {order}"));
     }
     if let Order::Overhead { cap: Some(cap) } = order {

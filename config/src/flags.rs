@@ -2,9 +2,10 @@
 
 use crate::back_pressure::BackPressure;
 use crate::overhead::Overhead;
-use crate::value::{Address, Bytes, Hold, Sampling, Time, Value};
+use crate::value::{Address, Bytes, Hold, Time, Value};
 use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::metrics::Measured;
+use invivo_proto::control::sampling::Sampling;
 use invivo_proto::control::selection::Selection;
 use invivo_proto::control::strategy::Strategy;
 use invivo_tbon::layout::FanIn;
@@ -52,8 +53,8 @@ pub struct Flags {
     #[arg(long, value_name = "NAMES", value_parser = <AnalysisSet as Value>::parse)]
     pub analyses: Option<AnalysisSet>,
     /// Sample every rank from the start, so many times a second of its time on a processor, as 251
-    /// or 1kHz, to see in which functions it is; `invivo sampling` switches it later [default: off;
-    /// 251 where no number is given]
+    /// or 1kHz, to see in which functions it is; timer or timer:50Hz where perf events are
+    /// forbidden; `invivo sampling` switches it later [default: off; 251 where no number is given]
     #[arg(long, value_name = "FREQUENCY", num_args = 0..=1, require_equals = true,
           default_missing_value = "on",
           value_parser = <Sampling as Value>::parse)]

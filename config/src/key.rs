@@ -2,9 +2,10 @@
 
 use super::back_pressure::BackPressure;
 use super::overhead::Overhead;
-use super::value::{Address, Bytes, Hold, Sampling, Time, Value};
+use super::value::{Address, Bytes, Hold, Time, Value};
 use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::metrics::Measured;
+use invivo_proto::control::sampling::Sampling;
 use invivo_proto::control::selection::Selection;
 use invivo_proto::control::strategy::Strategy;
 use invivo_tbon::layout::FanIn;

@@ -26,11 +26,12 @@ mod value;
 
 pub use back_pressure::BackPressure;
 pub use flags::Flags;
+pub use invivo_proto::control::sampling::Sampling;
 pub use key::{Origin, Setting};
 pub use layers::{Budget, ConfigError, Effective, File, Layers, effective_of};
 pub use overhead::Overhead;
 pub use tokens::{Names, expand};
-pub use value::{Address, Bytes, Hold, Sampling, Time, Value};
+pub use value::{Address, Bytes, Hold, Time, Value};
 
 use invivo_jobdir::whole_file;
 use std::ffi::OsString;

@@ -3,7 +3,7 @@
 use super::size;
 use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::order::LEASE_DEFAULT_NS;
-use invivo_proto::control::profile::{FREQUENCY_DEFAULT, FREQUENCY_MAX};
+use invivo_proto::control::sampling::{SampledBy, Sampling};
 use invivo_proto::control::selection::{InvalidText, Selection};
 use invivo_proto::control::strategy::{NoStrategy, Strategy};
 use invivo_tbon::layout::FanIn;
@@ -228,56 +228,20 @@ impl Value for Selection {
     }
 }
 
-/// How often a rank is sampled, in samples a second of its time on a processor; 0 is never.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sampling(pub u32);
-
-impl Sampling {
-    /// Never.
-    pub const OFF: Sampling = Sampling(0);
-    /// As often as is usual.
-    pub const ON: Sampling = Sampling(FREQUENCY_DEFAULT);
-}
-
 impl Value for Sampling {
     fn parse(text: &str) -> Result<Sampling, String> {
-        match text {
-            "on" | "true" | "yes" => return Ok(Sampling::ON),
-            "off" | "false" | "no" | "" => return Ok(Sampling::OFF),
-            _ => {}
-        }
-        let lower = text.to_ascii_lowercase();
-        let (number, factor) = match lower.strip_suffix("khz").or(lower.strip_suffix('k')) {
-            Some(number) => (number, 1000.0),
-            None => (lower.strip_suffix("hz").unwrap_or(&lower), 1.0),
-        };
-        let number = number.trim();
-        let is_plain = number
-            .bytes()
-            .all(|byte| byte.is_ascii_digit() || byte == b'.');
-        let hertz: Option<f64> = number.parse().ok().filter(|_| is_plain);
-        let hertz = hertz.map(|number: f64| number * factor);
-        let most = f64::from(FREQUENCY_MAX);
-        match hertz {
-            Some(hertz) if hertz.fract() == 0.0 && (0.0..=most).contains(&hertz) => {
-                Ok(Sampling(hertz as u32))
-            }
-            _ => Err(format!(
-                "{text:?} is no frequency; give samples a second, {FREQUENCY_MAX} at most, as \
-                 {FREQUENCY_DEFAULT} or 1kHz, or on or off"
-            )),
-        }
+        text.parse()
     }
 
     fn text(&self) -> String {
-        match self.0 {
-            0 => "off".to_owned(),
-            hertz => format!("{hertz}Hz"),
-        }
+        self.to_string()
     }
 
     fn json(&self) -> serde_json::Value {
-        json!(self.0)
+        match self.by {
+            SampledBy::Perf => json!(self.frequency),
+            SampledBy::Timer => json!(self.to_string()),
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 //! cost, tally                    what a sample takes from its thread, and all of them so far
 //! threads <- ordinals, ring <- record
 //!                                an event for each thread, and what the kernel writes
+//! timers                         the same by timers in the rank, where events are forbidden
 //! mappings                       which files have code there now
 //! gathered <- path, paths        places in files, and how often each path was seen
 //! answer <- namer                functions of places, added up to a tree
@@ -38,17 +39,19 @@ mod ring;
 mod service;
 mod tally;
 mod threads;
+mod timers;
 
 use crate::child::Child;
 use crate::memory::ProcessMemory;
 use crate::perf::paranoid;
+pub use crate::sampling::service::OfRank;
 use crate::sampling::service::{Ends, serve};
 use crate::sampling::tally::Tally;
 use invivo_jobdir::process_stat;
 use invivo_proto::control::local::{FromSupervisor, LOCAL_BYTES_MAX, ToSupervisor};
 use invivo_proto::control::profile::{FREQUENCY_MAX, FREQUENCY_MIN, NoSamples};
+use invivo_proto::control::sampling::Sampling;
 use invivo_proto::control::{decode, encode};
-use invivo_proto::ids::Rank;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, socketpair};
@@ -84,21 +87,20 @@ pub enum Received {
 }
 
 impl Sampler {
-    /// Starts to sample a process of a rank, so many times a second: between [`FREQUENCY_MIN`] and
+    /// Starts to sample a process, so many times a second: between [`FREQUENCY_MIN`] and
     /// [`FREQUENCY_MAX`], and that halved so often. Takes a second at most. `prepare` is done
     /// first, by the sampler's process.
     ///
     /// # Errors
     /// Why the process cannot be sampled.
     pub fn start(
-        rank: Rank,
-        pid: Pid,
-        frequency: u32,
+        of: OfRank,
+        how: Sampling,
         halvings: u32,
         prepare: impl FnOnce(),
     ) -> Result<Sampler, NoSamples> {
         // A child may not open it where Yama restricts this to parents.
-        let memory = ProcessMemory::of(pid).ok_or_else(|| unreadable(pid))?;
+        let memory = ProcessMemory::of(of.pid).ok_or_else(|| unreadable(of.pid))?;
         let ((orders, its_orders), (answers, its_answers)) = (pair()?, pair()?);
         let tally = Tally::new().map_err(|_| NoSamples::NoRoom)?;
         let keep = [
@@ -115,7 +117,7 @@ impl Sampler {
             // What people see of it in a list of processes.
             let _ = rustix::thread::set_name(SAMPLER_NAME);
             prepare();
-            serve(rank, pid, &memory, ends, &tally);
+            serve(of, &memory, ends, &tally);
         });
         let mut sampler = Sampler {
             orders,
@@ -124,12 +126,13 @@ impl Sampler {
             sampling: 0,
             child: child.ok_or(NoSamples::NoRoom)?,
         };
-        sampler.set_frequency(frequency.max(FREQUENCY_MIN), halvings)?;
+        let frequency = how.frequency.max(FREQUENCY_MIN);
+        sampler.switch(Sampling { frequency, ..how }, halvings)?;
         Ok(sampler)
     }
 
-    /// Samples so many times a second from now on, [`FREQUENCY_MAX`] at most, and that halved so
-    /// often; 0: no longer. What was seen stays. Takes a second at most.
+    /// Samples so from now on, [`FREQUENCY_MAX`] times a second at most, and that halved so often;
+    /// off: no longer. What was seen stays. Takes a second at most.
     ///
     /// The samples of a thread are numbered on; with another frequency, not counting its halvings,
     /// their numbers begin anew: those of before can be received as soon as this is done, and do
@@ -138,13 +141,13 @@ impl Sampler {
     /// # Errors
     /// Why the process cannot be sampled: then it is not any more. After [`NoSamples::Silent`] the
     /// order may be done later; after [`NoSamples::Broken`] this sampler is of no use.
-    pub fn set_frequency(&mut self, frequency: u32, halvings: u32) -> Result<(), NoSamples> {
+    pub fn switch(&mut self, how: Sampling, halvings: u32) -> Result<(), NoSamples> {
         self.sampling = self.sampling.wrapping_add(1);
         let sampling = self.sampling;
-        let frequency = frequency.min(FREQUENCY_MAX);
+        let frequency = how.frequency.min(FREQUENCY_MAX);
         let order = ToSupervisor::Sample {
             sampling,
-            frequency,
+            how: Sampling { frequency, ..how },
             halvings,
         };
         if !self.order(&order) {

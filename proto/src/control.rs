@@ -23,6 +23,7 @@ pub mod profile;
 mod record_class;
 pub mod regions;
 pub mod results;
+pub mod sampling;
 pub mod saved;
 pub mod selection;
 pub mod sites;

@@ -8,16 +8,22 @@
 //! ```
 //!
 //! Who writes what: the supervisor writes the identity before anybody else looks; the place writes
-//! [`Control`], `taken` and the ring's `tail`; everything else is the rank's. A reader takes no
+//! [`Control`], `taken` and the ring's `tail`; whoever samples writes orders to the rank's timers;
+//! everything else is the rank's. A reader takes no
 //! value on trust: every offset and length read from here is checked against the constants below.
 
 pub mod fault;
 mod program_metrics;
 mod region;
+mod sample_timers;
 
 pub use fault::Fault;
 pub use program_metrics::{PROGRAM_METRICS_MAX, PROGRAM_NAME_BYTES, ProgramMetric, program_metric};
 pub use region::{Region, RegionError};
+pub use sample_timers::{
+    SampleTimers, TIMER_SAMPLE_HEAD, TIMER_SAMPLES, TIMER_STACK_BYTES, TIMER_THREADS_MAX,
+    TimerSample, timer_refusal,
+};
 
 use crate::ids::RegionId;
 use crate::packet::PAYLOAD_BYTES;
@@ -191,7 +197,10 @@ pub struct Control {
     pub without_regions: AtomicU32,
     /// 1 once `off` has had a bit: after that, regions end that were not recorded when they began.
     pub has_selection: AtomicU32,
-    reserved: [u32; 3],
+    /// 1 while something of [`Page::sample_timers`] waits to be done by the rank, which puts 0 here
+    /// before it does. Whoever samples writes it.
+    pub errand: AtomicU32,
+    reserved: [u32; 2],
     /// What is not recorded.
     pub off: Off,
 }
@@ -406,6 +415,8 @@ pub struct Page {
     pub program_metrics: [ProgramMetric; PROGRAM_METRICS_MAX],
     /// 1 where the name of a counter or a value found none of them free.
     pub program_metrics_lost: AtomicU32,
+    /// Timers that sample the rank's threads.
+    pub sample_timers: SampleTimers,
 }
 
 /// What stands before a packet's payload in shared memory.

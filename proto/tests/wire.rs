@@ -4,7 +4,7 @@
 mod fingerprint;
 mod samples;
 
-use fingerprint::fingerprint;
+use fingerprint::{FILES, fingerprint};
 use invivo_proto::control::{
     analyses, buffers, contexts, fault, hang, local, meetings, metrics, named_ranks, overhead,
     peer, profile, regions, results, selection, sites, stacks, strategy, timeline, tree,
@@ -151,6 +151,9 @@ fn limits_are_the_sources() {
         ),
         ("definition::MODULES_MAX", definition::MODULES_MAX.into()),
         ("shm::PROGRAM_METRICS_MAX", shm::PROGRAM_METRICS_MAX as i64),
+        ("shm::TIMER_THREADS_MAX", shm::TIMER_THREADS_MAX as i64),
+        ("shm::TIMER_SAMPLES", shm::TIMER_SAMPLES as i64),
+        ("shm::TIMER_STACK_BYTES", shm::TIMER_STACK_BYTES as i64),
         ("shm::PROGRAM_NAME_BYTES", shm::PROGRAM_NAME_BYTES as i64),
         ("control::VERSION", control::VERSION.into()),
         (
@@ -364,12 +367,15 @@ macro_rules! layout {
 fn shared_memory_is_drawn_as_it_lies() {
     layout!(Page: magic, version, packets, rank, ranks, place, pid, phase, locations, sent_packets,
         left_packets, abort_code, library, control, status, occupants, fault, ring, left_calls,
-        spawned, program_metrics, program_metrics_lost);
+        spawned, program_metrics, program_metrics_lost, sample_timers);
     layout!(ProgramMetric: state, value, name);
+    layout!(SampleTimers: order, count, period_ns, until_ns, done, refusal, samples_at, begun,
+        handler_ns, threads);
+    layout!(TimerSample: state, time_ns, tid, missed, code, stack, frame, copied, bytes);
     layout!(Library: comms, requests, shared, any_source, proc_null, request_bytes,
         thread_multiple);
     layout!(Control: gate, recording, gate_until_ns, recording_since, back_pressure, bell,
-        without_sites, without_regions, has_selection, off);
+        without_sites, without_regions, has_selection, errand, off);
     layout!(Off: words);
     layout!(Fault: state, signal, code, tid, address, instruction, stack, frame);
     layout!(Status: inside, region, entered_at, handle, numbers, stack, frame, entered, tid,
@@ -424,56 +430,11 @@ fn examples_are_the_golden_bytes() {
 
 #[test]
 fn the_document_has_seen_the_source() {
-    let files = [
-        "varint.rs",
-        "record.rs",
-        "record/reader.rs",
-        "record/regions.rs",
-        "record/words.rs",
-        "record/writer.rs",
-        "packet.rs",
-        "comm_id.rs",
-        "definition.rs",
-        "shm.rs",
-        "channel.rs",
-        "control.rs",
-        "control/analyses.rs",
-        "control/buffers.rs",
-        "control/timeline.rs",
-        "control/link.rs",
-        "control/local.rs",
-        "control/order.rs",
-        "control/peer.rs",
-        "control/places.rs",
-        "control/profile.rs",
-        "control/record_class.rs",
-        "control/contexts.rs",
-        "control/regions.rs",
-        "control/selection.rs",
-        "control/sites.rs",
-        "control/saved.rs",
-        "control/wait_states.rs",
-        "control/meetings.rs",
-        "control/metric.rs",
-        "control/metrics.rs",
-        "control/named_ranks.rs",
-        "control/overhead.rs",
-        "control/results.rs",
-        "control/stacks.rs",
-        "control/strategy.rs",
-        "control/strategy/text.rs",
-        "control/tree.rs",
-        "control/grid.rs",
-        "control/hang.rs",
-        "control/whereabouts.rs",
-        "handles.rs",
-        "mpi.rs",
-    ];
     let said: BTreeMap<String, String> = rows("source", 0)
         .into_iter()
         .map(|row| (row[0].clone(), row[1].clone()))
         .collect();
-    let stale: Vec<String> = files
+    let stale: Vec<String> = FILES
         .iter()
         .map(|file| {
             let now = fingerprint(&read(&format!("src/{file}")));
@@ -488,7 +449,7 @@ fn the_document_has_seen_the_source() {
          last table\n{}",
         stale.join("\n")
     );
-    assert_eq!(said.len(), files.len(), "files that nobody compares");
+    assert_eq!(said.len(), FILES.len(), "files that nobody compares");
 }
 
 #[test]

@@ -121,10 +121,19 @@ class Steers(Looks):
             return self._command("SetOverhead", "take off the cap")
         return self._command("SetOverhead", "cap the overhead", cap=share)
 
-    def sampling(self, frequency: int = 251) -> CommandReply:
+    def sampling(self, frequency: int | None = None, *, timer: bool = False) -> CommandReply:
         """Samples every rank so many times a second of its time on a processor, 10000 at most, or
-        no longer: 0. What was seen so far stays; see `profile`."""
-        return self._command("SetSampling", "switch sampling", frequency=frequency)
+        no longer: 0. What was seen so far stays; see `profile`.
+
+        frequency: 251 where nothing is said, and 99 by a timer.
+        timer: by a timer in each rank, whose signal (SIGURG) the rank handles: where perf events
+        are forbidden.
+        """
+        if frequency is None:
+            frequency = 99 if timer else 251
+        return self._command(
+            "SetSampling", "switch sampling", frequency=frequency, by_timer=timer
+        )
 
     def shutdown(self) -> CommandReply:
         """Ends the measurement for good: the report is written now, and the job runs on

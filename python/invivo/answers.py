@@ -200,6 +200,8 @@ class Measuring(Answer):
     selection_rules: int
     """Rules of the selection in force; where there are none, all regions and MPI functions are
     recorded."""
+    sampling_by_timer: bool
+    """Samples are taken by a timer in each rank instead of perf events of the kernel."""
 
 
 @dataclass(frozen=True)
@@ -1896,6 +1898,9 @@ class ProfileReply(Answer):
     """Time of nodes that are left out, in ns: it is in the nodes above them only."""
     interval: ProfileInterval | None
     """It is of the samples that buffers keep of an interval."""
+    ranks_by_timer: int
+    """Ranks that are sampled by a timer of their own: time in the kernel counts as the function's
+    that called it."""
 
 
 @dataclass(frozen=True)
@@ -1958,7 +1963,9 @@ class ProfileWithout(Answer):
     """"off", "starting" (not in MPI_Init yet), "ended" (before sampling began), "silent" (its
     supervisor did not answer in time), "forbidden" (by the kernel), "unsupported" (by the kernel),
     "no room" (memory, descriptors or processes), "broken" (the sampler has ended), "not then" (it
-    was not sampled in the interval, or its buffers keep no samples)."""
+    was not sampled in the interval, or its buffers keep no samples), "next call" (a timer is set
+    with its next call of MPI), "signal in use" (the program handles the timer's signal itself),
+    "too often" (for a timer)."""
     ranks: int
     """Number of ranks."""
     which: str

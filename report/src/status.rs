@@ -65,7 +65,11 @@ pub fn measuring(of: &Measuring) -> String {
     let mut parts = vec!["MPI calls, regions".to_owned()];
     if of.sampling_frequency > 0 {
         let frequency = count(of.sampling_frequency.into());
-        parts.push(format!("samples at up to {frequency} Hz"));
+        let by = match of.sampling_by_timer {
+            true => " by timers in the ranks",
+            false => "",
+        };
+        parts.push(format!("samples at up to {frequency} Hz{by}"));
     }
     if !of.metrics.is_empty() {
         let every = duration(of.metrics_interval_ns);
@@ -267,12 +271,13 @@ mod tests {
             metrics: vec!["cpu-time".to_owned(), "page-faults".to_owned()],
             metrics_interval_ns: 1_000_000_000,
             selection_rules: 2,
+            sampling_by_timer: true,
         };
         assert_eq!(
             of(all),
             "ranks: none seen yet\n\
-             measured: MPI calls, regions, samples at up to 251 Hz, metrics every 1.00 s (cpu-time \
-             page-faults); 2 rules of selection (invivo selection)\n"
+             measured: MPI calls, regions, samples at up to 251 Hz by timers in the ranks, \
+             metrics every 1.00 s (cpu-time page-faults); 2 rules of selection (invivo selection)\n"
         );
     }
 

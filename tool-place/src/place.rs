@@ -399,9 +399,9 @@ impl Place {
                     .selecting
                     .command(now, command, clock, names, &mut self.local)
             }
-            Verb::Sampling { frequency } => {
+            Verb::Sampling(sampling) => {
                 self.sampling
-                    .command(now, command.id, frequency, &mut self.local)
+                    .command(now, command.id, sampling, &mut self.local)
             }
             Verb::Metrics(measured) => {
                 self.measuring

@@ -42,6 +42,7 @@ mod tests {
     use invivo_proto::control::analyses::AnalysisSet;
     use invivo_proto::control::metrics::Measured;
     use invivo_proto::control::order::Order;
+    use invivo_proto::control::sampling::Sampling;
     use invivo_proto::control::selection::Selection;
     use invivo_proto::control::strategy::Strategy;
 
@@ -62,7 +63,7 @@ mod tests {
                 these: AnalysisSet::ALL,
                 on: true,
             },
-            Order::Sampling { frequency: 1 },
+            Order::Sampling(Sampling::ON),
             Order::Select(Selection::default()),
             Order::Metrics(Measured::default()),
             Order::Overhead { cap: None },

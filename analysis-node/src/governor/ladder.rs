@@ -9,6 +9,7 @@ use invivo_proto::control::analyses::{Analysis, AnalysisSet};
 use invivo_proto::control::metrics::Measured;
 use invivo_proto::control::order::Order;
 use invivo_proto::control::results::Measuring;
+use invivo_proto::control::sampling::Sampling;
 use invivo_proto::control::selection::{Fits, RULES_MAX, Rule, Selection};
 use invivo_proto::control::tree::JobInfo;
 
@@ -35,7 +36,7 @@ const FUNCTIONS: &str = "MPI*";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     pub rules: Vec<Rule>,
-    pub sampling: u32,
+    pub sampling: Sampling,
     pub metrics: Measured,
     pub analyses: AnalysisSet,
     pub recording: bool,
@@ -91,8 +92,8 @@ impl Ladder {
                     false => &[],
                 }
             }
-            Order::Sampling { frequency } => {
-                wanted.sampling = *frequency;
+            Order::Sampling(sampling) => {
+                wanted.sampling = *sampling;
                 &[Detail::Sampling]
             }
             Order::Metrics(measured) => {
@@ -223,11 +224,15 @@ impl Ladder {
         }
     }
 
-    /// Samples a second, without what is given up.
-    fn sampling(&self) -> u32 {
+    /// How ranks are sampled, without what is given up.
+    fn sampling(&self) -> Sampling {
+        let wanted = self.wanted.sampling;
         match self.given_up_of(Detail::Sampling) {
-            Some(Reduction::Sampling { frequency, .. }) => frequency,
-            _ => self.wanted.sampling,
+            Some(Reduction::Sampling { frequency, .. }) => Sampling {
+                frequency,
+                ..wanted
+            },
+            _ => wanted,
         }
     }
 
@@ -247,9 +252,7 @@ impl Ladder {
                 replaces: true,
                 rules: self.rules(),
             }),
-            Detail::Sampling => Order::Sampling {
-                frequency: self.sampling(),
-            },
+            Detail::Sampling => Order::Sampling(self.sampling()),
             Detail::Metrics => Order::Metrics(self.metrics()),
             Detail::Analyses => Order::Analyses {
                 these: dear(self.wanted.analyses),
@@ -274,7 +277,7 @@ impl Ladder {
                 None => (above == SHORT_NS.len()).then_some(Reduction::Regions),
             },
             Detail::Sampling => {
-                let before = wanted.sampling;
+                let before = wanted.sampling.frequency;
                 let of = |above: usize| {
                     let parts = SAMPLING_STEP.saturating_pow(u32::try_from(above).ok()?);
                     Some(before / parts).filter(|frequency| *frequency >= SAMPLING_LEAST)

@@ -1,6 +1,7 @@
 use super::*;
 use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::metrics::{Measured, MetricSet};
+use invivo_proto::control::sampling::Sampling;
 use invivo_proto::control::selection::{Fits, Selection};
 
 const MS: u64 = 1_000_000;
@@ -57,7 +58,7 @@ impl Job {
             awake: 0.0,
             awake_until_ns: 0,
             selection: Selection::default(),
-            sampling: wanted.sampling,
+            sampling: wanted.sampling.frequency,
             measured: wanted.metrics,
             recording: true,
             analyses: true,
@@ -127,7 +128,7 @@ impl Job {
         if !self.refuses {
             match order.clone() {
                 Order::Select(selection) => self.selection = selection,
-                Order::Sampling { frequency } => self.sampling = frequency,
+                Order::Sampling(sampling) => self.sampling = sampling.frequency,
                 Order::Metrics(measured) => self.measured = measured,
                 Order::Record { on } => self.recording = on,
                 Order::Analyses { on, .. } => self.analyses = on,
@@ -204,7 +205,7 @@ fn steps_are_one_by_one_where_the_cap_is_near() {
 #[test]
 fn what_costs_nothing_is_not_given_up() {
     let mut wanted = wanted();
-    wanted.sampling = 1000;
+    wanted.sampling = Sampling::perf(1000);
     wanted.metrics = Measured {
         set: MetricSet::USUAL,
         interval_ns: 100 * MS,
@@ -252,7 +253,7 @@ fn it_tries_ever_more_rarely_what_does_not_last() {
 #[test]
 fn far_above_the_cap_all_that_is_dear_goes() {
     let mut wanted = wanted();
-    wanted.sampling = 100;
+    wanted.sampling = Sampling::perf(100);
     let mut job = Job::new("2%", wanted);
     job.run(30_000);
     assert_eq!(job.orders, []);
@@ -359,7 +360,7 @@ fn tools_that_are_awake_behind_an_order_count_for_nothing() {
 #[test]
 fn a_kind_that_does_not_last_holds_no_other_back() {
     let mut wanted = wanted();
-    wanted.sampling = 1000;
+    wanted.sampling = Sampling::perf(1000);
     let mut job = Job::new("2%", wanted);
     job.calls = 0.5;
     job.run(300_000);
@@ -406,7 +407,7 @@ fn a_users_command_is_not_undone() {
 #[test]
 fn without_a_cap_all_is_as_the_user_wants_it() {
     let mut wanted = wanted();
-    wanted.sampling = 10_000;
+    wanted.sampling = Sampling::perf(10_000);
     wanted.rules = vec![rule("solve*", true)];
     let rules = wanted.rules.clone();
     let mut job = Job::new("1%", wanted);

@@ -11,7 +11,7 @@
 use super::location::Here;
 use super::stack_bounds::stack_pointer;
 use super::thread_location::current;
-use super::{gate, left_call, overflow};
+use super::{gate, left_call, overflow, sample_timers, timed_sample};
 use crate::clock::ticks;
 use crate::limits::SAMPLED_CALLS;
 use crate::process;
@@ -215,8 +215,9 @@ impl Call {
             .inside
             .store(inside::APPLICATION, Ordering::Release);
         compiler_fence(Ordering::SeqCst);
-        if location.control.gate.load(Ordering::Relaxed) != 0 {
-            gate::hold(&location, inside::HELD_AT_LEAVE);
+        let control = location.control;
+        if control.gate.load(Ordering::Relaxed) | control.errand.load(Ordering::Relaxed) != 0 {
+            asked(location);
         }
         // Behind the gate: a signal handler that calls MPI while the thread is held makes an inner
         // call.
@@ -243,5 +244,20 @@ impl Call {
             self.location
                 .record(self.kind, self.facts, times, self.ordinal, self.parts);
         }
+    }
+}
+
+/// On the way out of a call: the gate is closed, or there is something to be done for the sampler.
+#[cold]
+#[inline(never)]
+fn asked(location: Here) {
+    let control = location.control;
+    if control.errand.load(Ordering::Relaxed) != 0
+        && let Some(page) = process::page()
+    {
+        sample_timers::run_errand(page, timed_sample::on_signal);
+    }
+    if control.gate.load(Ordering::Relaxed) != 0 {
+        gate::hold(&location, inside::HELD_AT_LEAVE);
     }
 }

@@ -196,8 +196,10 @@ fn next(order: &Order, reply: &CommandReply) -> String {
         ),
         Order::Record { on: false } => "; to switch it on again: invivo record on".to_owned(),
         Order::Shutdown => "; the job runs on unobserved".to_owned(),
-        Order::Sampling { frequency: 0 } => "; what was seen stays: invivo profile".to_owned(),
-        Order::Sampling { .. } => "; in some seconds: invivo profile".to_owned(),
+        Order::Sampling(sampling) if !sampling.is_on() => {
+            "; what was seen stays: invivo profile".to_owned()
+        }
+        Order::Sampling(_) => "; in some seconds: invivo profile".to_owned(),
         Order::Resume
         | Order::Reset
         | Order::Record { on: true }

@@ -19,15 +19,20 @@ What was seen stays when it is switched off, and is added to when it is switched
 Samples cost the ranks some microseconds each, so 251 a second some thousandth of their time; a \
 process beside each rank follows their paths.
 
+Where the kernel or a container forbids perf events, timer samples without them: a timer for each \
+thread, whose signal (SIGURG) is handled in the program. It fires with the tick of the kernel, 100 \
+to 1000 times a second at most, and is never used unasked.
+
 Examples:
   invivo sampling on
   invivo sampling 1kHz
+  invivo sampling timer
   invivo sampling off")]
 pub struct Args {
     /// Samples a second of each thread's time on a processor, 10000 at most, as 251 or 1kHz; or on
-    /// (251), or off
+    /// (251), or off; or timer (99) or timer:50Hz, where perf events are forbidden
     #[arg(value_name = "FREQUENCY", value_parser = <Sampling as Value>::parse)]
-    frequency: Option<Sampling>,
+    sampling: Option<Sampling>,
     #[command(flatten)]
     target: Target,
 }
@@ -37,7 +42,7 @@ pub struct Args {
 /// # Errors
 /// Why it cannot be done.
 pub async fn run(args: Args) -> anyhow::Result<Outcome> {
-    let Some(Sampling(frequency)) = args.frequency else {
+    let Some(sampling) = args.sampling else {
         let (job, client) = args.target.client(Scope::View)?;
         let all = v1::ProfileRequest::default();
         let mut reply = patiently(&job, async || client.clone().profile(all.clone()).await).await?;
@@ -50,5 +55,5 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         }
         return Ok(Outcome::Done);
     };
-    carry_out(&args.target, Order::Sampling { frequency }).await
+    carry_out(&args.target, Order::Sampling(sampling)).await
 }

@@ -150,9 +150,9 @@ impl Reader<'_> {
                 lease_ns: self.lease_ns(value, key)?,
             }),
             "record" => Action::Order(self.record(value)?),
-            "sampling" => Action::Order(Order::Sampling {
-                frequency: self.parsed(value, key, Sampling::parse)?.0,
-            }),
+            "sampling" => {
+                Action::Order(Order::Sampling(self.parsed(value, key, Sampling::parse)?))
+            }
             "strategy" => Action::Order(Order::Strategy {
                 strategy: self.parsed(value, key, Value::parse)?,
             }),

@@ -176,8 +176,10 @@ impl Display for Action {
             Action::Order(Order::Window { length_ns }) => {
                 write!(f, "record for {}", plain(Duration::from_nanos(*length_ns)))
             }
-            Action::Order(Order::Sampling { frequency: 0 }) => write!(f, "end sampling"),
-            Action::Order(order @ Order::Sampling { .. }) => write!(f, "sample at {order}"),
+            Action::Order(Order::Sampling(sampling)) if !sampling.is_on() => {
+                write!(f, "end sampling")
+            }
+            Action::Order(order @ Order::Sampling(_)) => write!(f, "sample at {order}"),
             Action::Order(Order::Strategy { strategy }) => write!(f, "keep by {strategy}"),
             Action::Order(Order::Analyses { these, on }) => {
                 write!(f, "switch {these} {}", if *on { "on" } else { "off" })

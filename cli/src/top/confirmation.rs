@@ -35,8 +35,10 @@ pub fn question(order: &Order, ranks: u32) -> String {
             let switch = if *on { "on" } else { "off" };
             format!("Switch {these} {switch} ({ranks})? y/n")
         }
-        Order::Sampling { frequency: 0 } => format!("End sampling of {ranks}? y/n"),
-        Order::Sampling { .. } => format!("Sample {ranks} at {order}? y/n"),
+        Order::Sampling(sampling) if !sampling.is_on() => {
+            format!("End sampling of {ranks}? y/n")
+        }
+        Order::Sampling(_) => format!("Sample {ranks} at {order}? y/n"),
         Order::Select(selection) if steer::is_all(selection) => {
             format!("Record all regions and functions again ({ranks})? y/n")
         }

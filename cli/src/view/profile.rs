@@ -255,6 +255,12 @@ pub fn notes(profile: &ProfileReply) -> Vec<String> {
             counted(profile.ranks_without_kernel.into(), "rank")
         ));
     }
+    if profile.ranks_by_timer > 0 {
+        notes.push(format!(
+            "{} sampled by timers: time in the kernel counts as the function's that called it",
+            counted(profile.ranks_by_timer.into(), "rank")
+        ));
+    }
     notes.extend(profile.without.iter().map(why));
     notes
 }
@@ -272,10 +278,20 @@ fn why(without: &ProfileWithout) -> String {
         "ended" => "ended before it was sampled".to_owned(),
         "silent" => "its supervisor did not answer in time; ask again".to_owned(),
         "forbidden" => format!(
-            "the kernel forbids it (kernel.perf_event_paranoid is {} and must be 2 or less)",
+            "the kernel forbids it (kernel.perf_event_paranoid is {} and must be 2 or less); \
+             timers need no permission: invivo sampling timer",
             without.paranoid
         ),
-        "unsupported" => "the kernel has no perf events".to_owned(),
+        "unsupported" => {
+            "the kernel has no perf events; without them: invivo sampling timer".to_owned()
+        }
+        "next call" => "its timers are set with its next call of MPI".to_owned(),
+        "signal in use" => {
+            "the program handles or ignores SIGURG, the signal of the timers, itself".to_owned()
+        }
+        "too often" => {
+            "a timer does not fire so often there; less often: invivo sampling timer".to_owned()
+        }
         "no room" => "no memory or descriptors for it (see ulimit -l and ulimit -n)".to_owned(),
         "broken" => "its sampler has ended; switch it on again: invivo sampling on".to_owned(),
         "not then" => "not sampled in this time, or its buffers keep no samples; see: invivo \

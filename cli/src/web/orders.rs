@@ -22,7 +22,7 @@ pub struct Words {
     names: String,
     /// On or off.
     on: Option<bool>,
-    /// Of samples, as `on`, `off` or `1kHz`.
+    /// Of samples, as `on`, `off`, `1kHz` or `timer:99Hz`.
     frequency: Option<String>,
     /// Between two readings of metrics, as `50ms`.
     every: Option<String>,
@@ -64,8 +64,7 @@ pub fn order(verb: &str, words: &Words) -> Result<Order, String> {
         "sampling" => {
             let text = words.frequency.as_deref();
             let text = text.ok_or("say frequency=on, frequency=off or how many a second")?;
-            let Sampling(frequency) = Sampling::parse(text)?;
-            Order::Sampling { frequency }
+            Order::Sampling(Sampling::parse(text)?)
         }
         "selection" => {
             let text = words.rules.as_deref();
@@ -130,9 +129,8 @@ mod tests {
         assert_eq!(capped("2%"), Ok(Order::Overhead { cap }));
         assert_eq!(capped("off"), Ok(Order::Overhead { cap: None }));
         assert!(capped("").is_err() && order("overhead", &Words::default()).is_err());
-        let frequency = 1000;
         let sampling = order("sampling", &words("", None));
-        assert_eq!(sampling, Ok(Order::Sampling { frequency }));
+        assert_eq!(sampling, Ok(Order::Sampling(Sampling::perf(1000))));
         assert!(matches!(
             order("analyses", &words("", Some(true))),
             Ok(Order::Analyses { on: true, .. })

@@ -52,7 +52,17 @@ pub struct Sample<'a> {
     stack: &'a [u8],
 }
 
-impl Sample<'_> {
+impl<'a> Sample<'a> {
+    /// One that was taken in the program.
+    pub fn in_program(time_ns: u64, registers: Registers, stack: &'a [u8]) -> Sample<'a> {
+        Sample {
+            time_ns,
+            is_kernel: false,
+            registers: Some(registers),
+            stack,
+        }
+    }
+
     /// A word of the stack.
     pub fn word(&self, address: u64) -> Option<u64> {
         let at = usize::try_from(address.checked_sub(self.registers?.stack)?).ok()?;

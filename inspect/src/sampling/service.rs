@@ -17,11 +17,14 @@ use crate::sampling::path::Walker;
 use crate::sampling::record::Record;
 use crate::sampling::tally::Tally;
 use crate::sampling::threads::Threads;
+use crate::sampling::timers::Timers;
 use invivo_proto::control::contexts::Taken;
 use invivo_proto::control::local::{FromSupervisor, ToSupervisor};
-use invivo_proto::control::profile::Sampled;
+use invivo_proto::control::profile::{NoSamples, Sampled};
+use invivo_proto::control::sampling::{SampledBy, Sampling};
 use invivo_proto::control::{decode, encode};
 use invivo_proto::ids::Rank;
+use invivo_proto::shm::Page;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
@@ -33,6 +36,19 @@ use std::time::{Duration, Instant};
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// Orders that are taken in one go.
 const ORDERS_MAX: usize = 16;
+/// What a timer's signal takes from its thread beside the handler: into the handler and back, and
+/// what is not in the caches any more. Some microseconds were seen.
+const DELIVERY: Duration = Duration::from_micros(5);
+
+/// The process that is sampled.
+#[derive(Clone, Copy)]
+pub struct OfRank {
+    /// Its rank in the application.
+    pub rank: Rank,
+    pub pid: Pid,
+    /// What it shares with us, by which it sets timers; nothing of a process that is no rank.
+    pub page: Option<&'static Page>,
+}
 
 /// The ends of our sockets.
 pub struct Ends {
@@ -46,17 +62,19 @@ pub struct Ends {
 struct Left;
 
 /// Serves until nobody is there to ask. `tally` is what samples took from the rank.
-pub fn serve(rank: Rank, pid: Pid, memory: &ProcessMemory, ends: Ends, tally: &Tally) {
+pub fn serve(of: OfRank, memory: &ProcessMemory, ends: Ends, tally: &Tally) {
+    let pid = of.pid;
     let mut service = Service {
-        rank,
+        rank: of.rank,
         orders: ends.orders,
         outbox: Outbox::new(ends.answers),
         tally,
-        // Before the rank's own rings take the room that there is for such memory.
-        trial: Trial::begin(),
+        trial: None,
+        is_tried: false,
         sample_cost: None,
         counted: 0,
-        threads: Threads::new(pid),
+        spent: Duration::ZERO,
+        threads: Threads::new(pid, of.page.map(|page| Timers::new(page, memory))),
         seen: Gathered::new(),
         one_by_one: OneByOne::new(Instant::now()),
         answering: None,
@@ -86,13 +104,15 @@ struct Service<'t> {
     orders: OwnedFd,
     outbox: Outbox,
     tally: &'t Tally,
-    /// Tries what a sample costs.
+    /// Tries what a sample of an event costs: once, when the first ones are wanted.
     trial: Option<Trial>,
+    is_tried: bool,
     /// Time that a sample takes from the rank; nothing where that is not known.
     sample_cost: Option<Duration>,
-    /// Samples that are in the tally.
+    /// Samples that are in the tally, and what it says.
     counted: u64,
-    threads: Threads,
+    spent: Duration,
+    threads: Threads<'t>,
     /// All samples, added up.
     seen: Gathered,
     /// Those that are still to be told.
@@ -135,7 +155,8 @@ impl Service<'_> {
         let look = is_on.then(|| LOOK_INTERVAL.saturating_sub(self.looked.elapsed()));
         let is_stuck = self.outbox.is_stuck();
         let tell = self.one_by_one.rest(Instant::now(), is_on, is_stuck);
-        let most = [work, look, tell].into_iter().flatten().min();
+        let timers = self.threads.take_within();
+        let most = [work, look, tell, timers].into_iter().flatten().min();
         let most = most.and_then(|most| Timespec::try_from(most).ok());
         // Where it fails, there is nothing to be seen by it.
         let is_seen = poll(&mut waited, most.as_ref()).is_ok();
@@ -174,6 +195,27 @@ impl Service<'_> {
         is_stale
     }
 
+    /// Begins to try what a sample costs: before the rank's own rings take the room that there is
+    /// for such memory.
+    fn try_first(&mut self, how: Sampling) {
+        let is_first = how.is_on() && how.by == SampledBy::Perf && !self.is_tried;
+        if is_first {
+            self.is_tried = true;
+            self.trial = Trial::begin();
+        }
+    }
+
+    /// Nothing was seen yet, for this reason.
+    fn say_without(&mut self, profile: u32, why: NoSamples) {
+        self.answering = None;
+        self.outbox.answer(&[FromSupervisor::Profiled {
+            profile,
+            seen: Err(why),
+            nodes: Vec::new(),
+            rest: 0,
+        }]);
+    }
+
     /// Goes on trying what a sample costs, if that is not known yet.
     fn try_cost(&mut self) {
         if let Some(trial) = &mut self.trial
@@ -186,13 +228,18 @@ impl Service<'_> {
 
     /// Notes what samples took from the rank.
     fn count(&mut self) {
-        let taken = self.seen.taken();
-        if let Some(cost) = self.sample_cost
-            && taken > self.counted
+        let new = self.seen.taken().saturating_sub(self.counted);
+        let (cost, handlers) = match self.threads.by() {
+            SampledBy::Perf => (self.sample_cost, Duration::ZERO),
+            SampledBy::Timer => (Some(DELIVERY), self.threads.handler_time()),
+        };
+        if let Some(cost) = cost
+            && new > 0
         {
-            self.counted = taken;
-            let ns = nanoseconds(cost).saturating_mul(taken);
-            self.tally.write(Duration::from_nanos(ns));
+            self.counted += new;
+            let ns = nanoseconds(cost).saturating_mul(new);
+            self.spent += handlers + Duration::from_nanos(ns);
+            self.tally.write(self.spent);
         }
     }
 
@@ -210,17 +257,18 @@ impl Service<'_> {
             match decode(&bytes[..read]) {
                 Ok(ToSupervisor::Sample {
                     sampling,
-                    frequency,
+                    how,
                     halvings,
                 }) => {
-                    if self.threads.begins_anew(frequency) {
+                    if self.threads.begins_anew(how) {
                         self.finish()?;
-                    } else if frequency == 0 {
+                    } else if !how.is_on() {
                         // Whoever ends it wants what there is, and does not wait for names.
                         self.one_by_one.hurry(&self.seen.names(), Instant::now());
                         self.tell()?;
                     }
-                    let outcome = self.threads.switch(frequency, halvings);
+                    self.try_first(how);
+                    let outcome = self.threads.switch(how, halvings);
                     self.looked = Instant::now();
                     let word = encode(&FromSupervisor::Sampling { sampling, outcome });
                     // One that does not read its answers does not wait for them either.
@@ -230,7 +278,13 @@ impl Service<'_> {
                 Ok(ToSupervisor::Profile { profile }) => {
                     // What was asked before is of no interest any more.
                     self.outbox.answer(&[]);
-                    self.answering = Some(self.seen.answering(profile, self.sampling()));
+                    match self.threads.without() {
+                        Some(why) if self.seen.taken() == 0 => self.say_without(profile, why),
+                        _ => {
+                            let sampling = self.sampling();
+                            self.answering = Some(self.seen.answering(profile, sampling));
+                        }
+                    }
                 }
                 Ok(_) | Err(_) => return Err(Left),
             }
@@ -241,11 +295,13 @@ impl Service<'_> {
     /// What is known of the sampling; what was seen is to be added.
     fn sampling(&self) -> Sampled {
         let frequency = self.threads.frequency();
+        let by_timer = self.threads.by() == SampledBy::Timer;
         Sampled {
             elapsed_ns: nanoseconds(self.threads.elapsed()),
             sampler_cpu_ns: nanoseconds(own_time()),
             frequency: (frequency, frequency),
-            without_kernel: u32::from(!self.threads.with_kernel()),
+            without_kernel: u32::from(!by_timer && !self.threads.with_kernel()),
+            by_timer: u32::from(by_timer),
             ..Sampled::default()
         }
     }

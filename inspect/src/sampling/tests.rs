@@ -8,12 +8,24 @@ use super::*;
 use crate::apart::once;
 use invivo_proto::control::profile::Sampled;
 use invivo_proto::control::stacks::Frame;
+use invivo_proto::ids::Rank;
 use profiles::{answer, is_share, is_told, name, profile, time};
 use program::Program;
 use rustix::process::Signal;
 
+fn of_rank(rank: Rank, pid: Pid) -> OfRank {
+    let page = None;
+    OfRank { rank, pid, page }
+}
+
 fn sampled(program: &Program, frequency: u32) -> Sampler {
-    Sampler::start(Rank(3), program.pid(), frequency, 0, || ()).expect("perf events")
+    Sampler::start(
+        of_rank(Rank(3), program.pid()),
+        Sampling::perf(frequency),
+        0,
+        || (),
+    )
+    .expect("perf events")
 }
 
 #[test]
@@ -111,7 +123,7 @@ fn a_process_of_another_user_is_forbidden() {
             let nobody = rustix::process::Uid::from_raw(65534);
             rustix::thread::set_thread_uid(nobody).expect("root may");
         }
-        match Sampler::start(Rank(0), Pid::INIT, 100, 0, || ()) {
+        match Sampler::start(of_rank(Rank(0), Pid::INIT), Sampling::perf(100), 0, || ()) {
             Err(NoSamples::Forbidden { paranoid }) => vec![paranoid as u8],
             _ => Vec::new(),
         }
@@ -146,9 +158,9 @@ fn a_frequency_can_be_changed_and_switched_off() {
     let mut program = Program::new();
     let mut sampler = sampled(&program, 1000);
     let often = program.run("both 0.4");
-    assert_eq!(sampler.set_frequency(100, 0), Ok(()));
+    assert_eq!(sampler.switch(Sampling::perf(100), 0), Ok(()));
     let seldom = program.run("both 0.8");
-    assert_eq!(sampler.set_frequency(0, 0), Ok(()));
+    assert_eq!(sampler.switch(Sampling::perf(0), 0), Ok(()));
     let (before, _) = profile(&mut sampler);
     program.run("both 0.2");
     let (seen, _) = profile(&mut sampler);
@@ -164,7 +176,7 @@ fn a_frequency_can_be_changed_and_switched_off() {
     let took = sampler.cpu_time() + Duration::from_millis(20);
     assert!(took.as_nanos() as u64 >= seen.sampler_cpu_ns, "{seen:?}");
     assert!(sampler.cpu_time() > Duration::ZERO);
-    assert_eq!(sampler.set_frequency(500, 0), Ok(()));
+    assert_eq!(sampler.switch(Sampling::perf(500), 0), Ok(()));
     program.run("both 0.2");
     let (again, _) = profile(&mut sampler);
     let taken = |seen: &Sampled| seen.samples + seen.lost;
@@ -190,7 +202,7 @@ fn what_samples_take_from_a_rank_only_grows() {
     let mut sampler = sampled(&program, 1000);
     let mut all = Vec::new();
     for frequency in [1000, 2000, 0, 500] {
-        assert_eq!(sampler.set_frequency(frequency, 0), Ok(()));
+        assert_eq!(sampler.switch(Sampling::perf(frequency), 0), Ok(()));
         program.run("both 0.2");
         all.push(told(&mut sampler));
     }
@@ -230,8 +242,16 @@ fn a_process_that_has_ended_is_still_told() {
     assert_eq!(seen.elapsed_ns, before.elapsed_ns);
     let busy = seen.sampler_cpu_ns - before.sampler_cpu_ns;
     assert!(busy < 100_000_000, "it waits: {busy}");
-    assert_eq!(sampler.set_frequency(100, 0), Err(NoSamples::Ended));
-    let gone = Sampler::start(Rank(0), program.pid(), 100, 0, || ());
+    assert_eq!(
+        sampler.switch(Sampling::perf(100), 0),
+        Err(NoSamples::Ended)
+    );
+    let gone = Sampler::start(
+        of_rank(Rank(0), program.pid()),
+        Sampling::perf(100),
+        0,
+        || (),
+    );
     assert_eq!(gone.err(), Some(NoSamples::Ended));
 }
 
@@ -250,7 +270,7 @@ fn a_sampler_that_dies_or_hangs_holds_nobody_back() {
         } else {
             NoSamples::Silent
         };
-        assert_eq!(sampler.set_frequency(200, 0), Err(expected));
+        assert_eq!(sampler.switch(Sampling::perf(200), 0), Err(expected));
         assert!(begun.elapsed() < Duration::from_secs(20));
         assert_eq!(sampler.ask(1), !has_ended);
         let expected = if has_ended {

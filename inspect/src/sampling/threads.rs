@@ -1,4 +1,4 @@
-//! The threads of a process that are sampled: an event for each.
+//! The threads of a process that are sampled: by an event for each, or by timers of their own.
 //!
 //! Events do not pass on to new threads where samples go into rings, so that the list of threads is
 //! looked at again and again. A thread is seen from then on.
@@ -6,15 +6,18 @@
 use crate::sampling::ordinals::Ordinals;
 use crate::sampling::record::Record;
 use crate::sampling::ring::{Ring, Settings};
+use crate::sampling::timers::Timers;
 use invivo_jobdir::process_stat::{self, Stat};
 use invivo_proto::control::profile::{FREQUENCY_MAX, NoSamples};
+use invivo_proto::control::sampling::{SampledBy, Sampling};
+use invivo_proto::shm::TIMER_THREADS_MAX;
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Pid;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Threads that are sampled: a process with more is one that waits with most of them.
-const THREADS_MAX: usize = 256;
+const THREADS_MAX: usize = TIMER_THREADS_MAX;
 /// Pages of a ring: with 30 samples it is emptied after a tenth of a second at some hundred a
 /// second.
 const PAGES_MAX: usize = 64;
@@ -32,11 +35,17 @@ pub struct Whose {
 }
 
 /// A process that is sampled, or was.
-pub struct Threads {
+pub struct Threads<'m> {
     pid: i32,
     /// When it started, which tells it from one that has its number later.
     start: Option<u64>,
+    /// By what they are sampled, or were.
+    by: SampledBy,
     rings: BTreeMap<i32, Ring>,
+    /// Nothing where the process is no rank that could set them.
+    timers: Option<Timers<'m>>,
+    /// Why there are none, if the last order could not be done.
+    refusal: Option<NoSamples>,
     /// Samples are taken.
     is_wanted: bool,
     /// How often, or how often when there were last some; and their numbers.
@@ -47,14 +56,17 @@ pub struct Threads {
     before: Duration,
 }
 
-impl Threads {
+impl<'m> Threads<'m> {
     /// Of this process; nothing is sampled yet.
-    pub fn new(pid: Pid) -> Threads {
+    pub fn new(pid: Pid, timers: Option<Timers<'m>>) -> Threads<'m> {
         let pid = pid.as_raw_nonzero().get();
         Threads {
             pid,
             start: process_stat::stat(pid).map(|stat| stat.start),
+            by: SampledBy::Perf,
             rings: BTreeMap::new(),
+            timers,
+            refusal: None,
             is_wanted: false,
             ordinals: Ordinals::default(),
             with_kernel: true,
@@ -64,34 +76,62 @@ impl Threads {
         }
     }
 
-    /// Samples so often a second from now on, and that halved so often; 0: no longer. The samples
-    /// of a thread are numbered on, but not with another frequency, however that is halved.
+    /// Samples so from now on, and the frequency halved so often; off: no longer. The samples of a
+    /// thread are numbered on, but not with another frequency, however that is halved.
     ///
     /// # Errors
     /// Why no thread can be sampled; then none is.
-    pub fn switch(&mut self, frequency: u32, halvings: u32) -> Result<(), NoSamples> {
-        self.stop();
-        if frequency == 0 {
-            return Ok(());
-        }
-        self.is_wanted = true;
-        self.ordinals.set(frequency.min(FREQUENCY_MAX), halvings);
-        self.since = Some(Instant::now());
-        let looked = self.look();
-        if self.rings.is_empty() {
-            self.stop();
-            return looked.and(Err(NoSamples::Ended));
-        }
-        Ok(())
+    pub fn switch(&mut self, how: Sampling, halvings: u32) -> Result<(), NoSamples> {
+        let outcome = self.try_switch(how, halvings);
+        self.refusal = outcome.err();
+        outcome
     }
 
-    /// Whether samples are numbered anew when it is switched to this frequency.
-    pub fn begins_anew(&self, frequency: u32) -> bool {
-        frequency > 0 && self.ordinals.is_other(frequency.min(FREQUENCY_MAX))
+    fn try_switch(&mut self, how: Sampling, halvings: u32) -> Result<(), NoSamples> {
+        let begins_anew = self.begins_anew(how);
+        self.stop();
+        if !how.is_on() {
+            return Ok(());
+        }
+        if how.by == SampledBy::Timer {
+            let timers = self.timers.as_mut().ok_or(NoSamples::Unsupported)?;
+            let most = Timers::most();
+            if how.frequency > most {
+                return Err(NoSamples::TooOften { most });
+            }
+            timers.begin();
+        }
+        if begins_anew {
+            self.ordinals = Ordinals::default();
+        }
+        self.by = how.by;
+        self.is_wanted = true;
+        self.ordinals
+            .set(how.frequency.min(FREQUENCY_MAX), halvings);
+        self.since = Some(Instant::now());
+        let looked = self.look();
+        let outcome = match (self.by, &self.timers) {
+            (SampledBy::Timer, Some(timers)) => looked.and_then(|()| timers.soon()),
+            _ if self.rings.is_empty() => looked.and(Err(NoSamples::Ended)),
+            _ => Ok(()),
+        };
+        if outcome.is_err() {
+            self.stop();
+        }
+        outcome
+    }
+
+    /// Whether samples are numbered anew when it is switched to this.
+    pub fn begins_anew(&self, how: Sampling) -> bool {
+        let frequency = how.frequency.min(FREQUENCY_MAX);
+        how.is_on() && (how.by != self.by || self.ordinals.is_other(frequency))
     }
 
     fn stop(&mut self) {
         self.rings.clear();
+        if let (SampledBy::Timer, Some(timers)) = (self.by, &mut self.timers) {
+            timers.order(&[], 0);
+        }
         self.before = self.elapsed();
         (self.is_wanted, self.since) = (false, None);
     }
@@ -107,6 +147,14 @@ impl Threads {
             self.before = self.elapsed();
             self.since = None;
             return Err(NoSamples::Ended);
+        }
+        if self.by == SampledBy::Timer {
+            let period_ns = self.period_ns();
+            if let Some(timers) = &mut self.timers {
+                timers.order(&tids, period_ns);
+            }
+            self.ordinals.keep(|tid| tids.contains(&tid));
+            return Ok(());
         }
         let looked = self.open_all(&tids);
         // Threads that have ended have no ring any more. Where nothing can be sampled now, there
@@ -170,16 +218,21 @@ impl Threads {
     /// Shows what all rings have, with the thread and the number of its sample.
     pub fn take(&mut self, mut each: impl FnMut(Whose, Record<'_>)) {
         let ordinals = &mut self.ordinals;
+        let mut numbered = |tid, record: Record<'_>| {
+            let samples = match record {
+                Record::Sample(_) => 1,
+                Record::Lost(lost) => lost,
+                Record::Mapped | Record::Other => 0,
+            };
+            let ordinal = ordinals.advance(tid, samples);
+            each(Whose { tid, ordinal }, record);
+        };
         for (&tid, ring) in &mut self.rings {
-            ring.take(|record| {
-                let samples = match record {
-                    Record::Sample(_) => 1,
-                    Record::Lost(lost) => lost,
-                    Record::Mapped | Record::Other => 0,
-                };
-                let ordinal = ordinals.advance(tid, samples);
-                each(Whose { tid, ordinal }, record);
-            });
+            ring.take(|record| numbered(tid, record));
+        }
+        if let (SampledBy::Timer, true, Some(timers)) = (self.by, self.is_wanted, &mut self.timers)
+        {
+            timers.take(numbered);
         }
         // What is left in them has been taken: a process that has ended fills no ring.
         if self.has_ended {
@@ -212,7 +265,9 @@ impl Threads {
 
     /// Samples a second, halved as it is; 0 where none are taken now.
     pub fn frequency(&self) -> u32 {
-        if self.is_on() {
+        // The program may have taken over the signal since.
+        let untimed = self.untimed().filter(|why| *why != NoSamples::NextCall);
+        if self.is_on() && untimed.is_none() {
             self.ordinals.frequency()
         } else {
             0
@@ -222,6 +277,39 @@ impl Threads {
     /// How often the frequency is halved.
     pub fn halvings(&self) -> u32 {
         self.ordinals.halvings()
+    }
+
+    /// By what it is sampled, or was.
+    pub fn by(&self) -> SampledBy {
+        self.by
+    }
+
+    /// Why there are no samples though they were ordered: that could not be, or the rank has not
+    /// set its timers.
+    pub fn without(&self) -> Option<NoSamples> {
+        self.refusal.or_else(|| self.untimed())
+    }
+
+    /// Why timers that were ordered are not set.
+    fn untimed(&self) -> Option<NoSamples> {
+        let timers = self.timers.as_ref().filter(|_| self.is_by_timer());
+        timers.and_then(|timers| timers.outcome().err())
+    }
+
+    fn is_by_timer(&self) -> bool {
+        self.is_on() && self.by == SampledBy::Timer
+    }
+
+    /// How soon to take what no event tells of.
+    pub fn take_within(&self) -> Option<Duration> {
+        let timers = self.timers.as_ref().filter(|_| self.is_by_timer());
+        timers.map(Timers::take_within)
+    }
+
+    /// Time that handlers of timers took since this was asked last.
+    pub fn handler_time(&mut self) -> Duration {
+        let timers = self.timers.as_mut();
+        timers.map_or(Duration::ZERO, Timers::handler_time)
     }
 
     /// Whether time in the kernel is seen.

@@ -1,8 +1,9 @@
 //! Whether ranks can be sampled: the kernel and its settings, and containers, decide.
 
 use super::finding::Finding;
-use invivo_inspect::sampling::Sampler;
-use invivo_proto::control::profile::{FREQUENCY_DEFAULT, NoSamples};
+use invivo_inspect::sampling::{OfRank, Sampler};
+use invivo_proto::control::profile::NoSamples;
+use invivo_proto::control::sampling::Sampling;
 use invivo_proto::ids::Rank;
 use rustix::process::Pid;
 use std::process::{Command, Stdio};
@@ -20,13 +21,12 @@ fn sampled_child() -> Result<(), NoSamples> {
     let mut sleep = Command::new("sleep");
     let child = sleep.arg("60").stdin(Stdio::null()).spawn();
     let mut child = child.map_err(|_| NoSamples::NoRoom)?;
-    let sampled = Sampler::start(
-        Rank(0),
-        Pid::from_child(&child),
-        FREQUENCY_DEFAULT,
-        0,
-        || (),
-    );
+    let of = OfRank {
+        rank: Rank(0),
+        pid: Pid::from_child(&child),
+        page: None,
+    };
+    let sampled = Sampler::start(of, Sampling::ON, 0, || ());
     let _ = child.kill();
     let _ = child.wait();
     sampled.map(drop)
@@ -53,9 +53,10 @@ fn finding(sampled: Result<(), NoSamples>, paranoid: Option<String>) -> Finding 
     };
     Finding::note(
         check,
-        format!("{why}: invivo profile has nothing to say"),
-        "nothing; or sysctl kernel.perf_event_paranoid=2, or docker run --cap-add=PERFMON, or \
-         ulimit -l unlimited where memory is short",
+        format!("{why}: ranks are not sampled by perf events"),
+        "nothing: invivo sampling timer and --sampling=timer need no permission; or sysctl \
+         kernel.perf_event_paranoid=2, or docker run --cap-add=PERFMON, or ulimit -l unlimited \
+         where memory is short",
     )
 }
 

@@ -7,7 +7,7 @@ use invivo_proto::control::profile::NoSamples;
 use rustix::event::{PollFd, PollFlags};
 
 /// What of sampling there is.
-pub struct Sampling {
+pub struct RankSampling {
     pub sampler: Option<Sampler>,
     /// Why there is no sampler.
     pub without: NoSamples,
@@ -21,9 +21,9 @@ pub struct Sampling {
     pub spent: Cost,
 }
 
-impl Default for Sampling {
-    fn default() -> Sampling {
-        Sampling {
+impl Default for RankSampling {
+    fn default() -> RankSampling {
+        RankSampling {
             sampler: None,
             without: NoSamples::Off,
             asked: None,
@@ -34,7 +34,7 @@ impl Default for Sampling {
     }
 }
 
-impl Sampling {
+impl RankSampling {
     /// What all samplers took, and their samples from the rank.
     pub fn cost(&self) -> Cost {
         let Some(sampler) = &self.sampler else {

@@ -33,7 +33,7 @@ use crate::rank::measuring::Measuring;
 use crate::rank::pause::{Pause, TICK};
 use crate::rank::place_socket::{PlaceSocket, Received};
 use crate::rank::salvager::{AwaitedSalvager, SALVAGER_POLL};
-use crate::rank::sampling::Sampling;
+use crate::rank::sampling::RankSampling;
 use crate::rank::shared_memory::SharedMemory;
 use crate::rank::spent::Spent;
 use crate::tool::startup_barrier::poll_interval;
@@ -124,7 +124,7 @@ pub(super) struct Supervisor<'a> {
     /// Faults that are looked at yet.
     sights: u32,
     pub(super) watch: Watch,
-    sampling: Sampling,
+    sampling: RankSampling,
     measuring: Measuring,
     spent: Spent,
     /// The launcher, or a user, has asked for the end.
@@ -223,7 +223,7 @@ fn start(assignment: &RankAssignment) -> Result<Supervisor<'_>, (i32, String)> {
         fault: None,
         sights: SIGHTS_MAX,
         watch: Watch::default(),
-        sampling: Sampling::default(),
+        sampling: RankSampling::default(),
         measuring: Measuring::default(),
         spent: Spent::default(),
         asked_to_end: false,
@@ -390,9 +390,9 @@ impl Supervisor<'_> {
             ToSupervisor::Name { module, offsets } => return self.report_names(module, &offsets),
             ToSupervisor::Sample {
                 sampling,
-                frequency,
+                how,
                 halvings,
-            } => return self.order_sampling(sampling, frequency, halvings),
+            } => return self.order_sampling(sampling, how, halvings),
             ToSupervisor::Profile { profile } => return self.ask_profile(profile),
             ToSupervisor::Measure {
                 measuring,

@@ -186,7 +186,7 @@ impl Root<'_> {
         command.arg("--recording").arg(options.recording.text());
         command.arg("--strategy").arg(config.strategy.to_string());
         command.arg("--analyses").arg(config.analyses.to_string());
-        command.arg("--sampling").arg(config.sampling.0.to_string());
+        command.arg("--sampling").arg(config.sampling.to_string());
         command.arg("--selection").arg(config.selection.text());
         command.arg("--metrics").arg(config.metrics.set.to_string());
         if let Some(cap) = config.overhead.0 {

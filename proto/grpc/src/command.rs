@@ -10,6 +10,7 @@ use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::metrics::{Measured, MetricSet, UnknownInSet};
 use invivo_proto::control::order::Order;
 use invivo_proto::control::overhead::OverheadCap;
+use invivo_proto::control::sampling::{SampledBy, Sampling};
 use invivo_proto::control::selection::{InvalidRule, Rule, Selection};
 use invivo_proto::control::strategy::Strategy;
 use tonic::body::Body;
@@ -55,7 +56,12 @@ orders! {
     RecordWindowRequest(&RecordWindowRequest { length_ns, .. }) => Order::Window { length_ns };
     ShutdownRequest(_) => Order::Shutdown;
     SetStrategyRequest(request) => Order::Strategy { strategy: strategy(&request.strategy)? };
-    SetSamplingRequest(&SetSamplingRequest { frequency, .. }) => Order::Sampling { frequency };
+    SetSamplingRequest(&SetSamplingRequest { frequency, by_timer, .. }) => {
+        Order::Sampling(match by_timer {
+            true => Sampling::timer(frequency),
+            false => Sampling::perf(frequency),
+        })
+    };
     SetAnalysesRequest(request) => Order::Analyses {
         these: analyses(&request.names)?,
         on: request.on,
@@ -175,10 +181,11 @@ where
             };
             client.set_strategy(request).await
         }
-        Order::Sampling { frequency } => {
+        Order::Sampling(Sampling { frequency, by }) => {
             let request = SetSamplingRequest {
                 command_id,
                 frequency,
+                by_timer: by == SampledBy::Timer,
             };
             client.set_sampling(request).await
         }

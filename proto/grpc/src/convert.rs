@@ -24,6 +24,7 @@ use invivo_proto::control::results::{
     Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Measuring, Messages,
     Moments, RankState, RankStatus, RecordingStatus, Traffic,
 };
+use invivo_proto::control::sampling::SampledBy;
 use invivo_proto::control::tree::{Acks, Cut};
 use invivo_proto::ids::{Rank, RegionId, WorldRank};
 use invivo_proto::mpi;
@@ -193,10 +194,11 @@ impl From<&JobStatus> for v1::JobStatus {
 fn measuring(measuring: &Measuring) -> v1::Measuring {
     let Measured { set, interval_ns } = measuring.metrics;
     v1::Measuring {
-        sampling_frequency: measuring.sampling,
+        sampling_frequency: measuring.sampling.frequency,
         metrics: set.names().collect(),
         metrics_interval_ns: if set.is_empty() { 0 } else { interval_ns },
         selection_rules: measuring.rules,
+        sampling_by_timer: measuring.sampling.is_on() && measuring.sampling.by == SampledBy::Timer,
     }
 }
 

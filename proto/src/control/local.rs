@@ -6,6 +6,7 @@ use super::fault::Fault;
 use super::hang::{Side, Threads};
 use super::metrics::{Measured, NoMetric, Reading, SystemMetric};
 use super::profile::{self, NoSamples, Sampled};
+use super::sampling::Sampling;
 pub use super::stacks::Named;
 use super::stacks::{NoPython, UnstoppedReason, Way};
 use super::tree::Ended;
@@ -347,8 +348,8 @@ pub enum ToSupervisor {
     Sample {
         /// The answer repeats it.
         sampling: u32,
-        /// Samples a second, before it is halved; 0 ends it. What was seen so far stays.
-        frequency: u32,
+        /// How, before it is halved; off ends it. What was seen so far stays.
+        how: Sampling,
         /// How often that is halved.
         halvings: u32,
     },

@@ -9,6 +9,7 @@ use super::analyses::AnalysisSet;
 use super::metrics::{INTERVAL_NS_DEFAULT, INTERVAL_NS_MAX, INTERVAL_NS_MIN, Measured};
 use super::overhead::OverheadCap;
 use super::profile::{FREQUENCY_DEFAULT, FREQUENCY_MAX};
+use super::sampling::{SampledBy, Sampling};
 use super::selection::{InvalidRule, Selection};
 use super::strategy::Strategy;
 use bincode::{Decode, Encode};
@@ -48,9 +49,8 @@ pub enum Order {
     Strategy { strategy: Strategy },
     /// These analyses are switched on or off, at the earliest time that every place can know of.
     Analyses { these: AnalysisSet, on: bool },
-    /// The ranks are sampled so many times a second from now on; 0 ends it, and what was seen
-    /// stays.
-    Sampling { frequency: u32 },
+    /// The ranks are sampled so from now on; off, what was seen stays.
+    Sampling(Sampling),
     /// What is recorded of regions and functions is changed, at the earliest time that every place
     /// can know of.
     Select(Selection),
@@ -110,7 +110,7 @@ pub enum Verb {
         at_ns: u64,
     },
     /// As [`Order::Sampling`]. It is acknowledged when every rank is sampled, or is a failure.
-    Sampling { frequency: u32 },
+    Sampling(Sampling),
     /// What is recorded is changed at `at_ns`, or as soon behind it as the names are known by which
     /// it is chosen.
     Select { selection: Selection, at_ns: u64 },
@@ -170,8 +170,8 @@ impl Order {
             Order::Analyses { these, .. } if these.is_empty() => {
                 return Err(InvalidOrder::Analyses);
             }
-            Order::Sampling { frequency } if *frequency > FREQUENCY_MAX => {
-                let frequency = *frequency;
+            Order::Sampling(sampling) if sampling.frequency > FREQUENCY_MAX => {
+                let frequency = sampling.frequency;
                 return Err(InvalidOrder::Sampling { frequency });
             }
             Order::Metrics(measured) => match &mut measured.interval_ns {
@@ -241,7 +241,7 @@ impl Order {
                 on,
                 at_ns: cut_ns,
             },
-            Order::Sampling { frequency } => Verb::Sampling { frequency },
+            Order::Sampling(sampling) => Verb::Sampling(sampling),
             Order::Select(selection) => Verb::Select {
                 selection,
                 at_ns: cut_ns,
@@ -267,8 +267,14 @@ impl fmt::Display for Order {
             Order::Analyses { these, on } => {
                 write!(f, "{} {these}", if *on { "on" } else { "off" })
             }
-            Order::Sampling { frequency: 0 } => f.write_str("off"),
-            Order::Sampling { frequency } => write!(f, "{frequency} Hz"),
+            Order::Sampling(Sampling { frequency: 0, .. }) => f.write_str("off"),
+            Order::Sampling(Sampling { frequency, by }) => {
+                let by = match by {
+                    SampledBy::Perf => "",
+                    SampledBy::Timer => " by timers in the ranks",
+                };
+                write!(f, "{frequency} Hz{by}")
+            }
             Order::Select(selection) => selection.fmt(f),
             Order::Metrics(measured) => measured.fmt(f),
             Order::Overhead { cap: Some(cap) } => write!(f, "at most {cap}"),

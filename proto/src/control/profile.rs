@@ -20,6 +20,8 @@ pub const FREQUENCY_MAX: u32 = 10_000;
 /// The frequency where none is given: a look of ten seconds at a rank tells its shares within
 /// about a hundredth, and no rhythm of programs is a multiple of it.
 pub const FREQUENCY_DEFAULT: u32 = 251;
+/// The same for timers, which kernels look at with their tick: the slowest has 100 a second.
+pub const FREQUENCY_TIMER: u32 = 99;
 /// Nodes of an answer, and of a rank's tree: of more, those with the least time are left out.
 pub const NODES_MAX: usize = 2048;
 /// Source lines that a node lists: those with the most time.
@@ -87,6 +89,9 @@ pub struct Sampled {
     pub without_kernel: u32,
     /// Samples with a frame that has no name yet; the next answer has it.
     pub unnamed: u64,
+    /// Ranks that are sampled by a timer of their own: time in the kernel counts as the function's
+    /// that called it.
+    pub by_timer: u32,
 }
 
 /// A node of the tree: a function below the same callers.
@@ -130,4 +135,10 @@ pub enum NoSamples {
     Broken,
     /// It was not sampled in the time that was asked about, or its buffers keep no samples.
     NotThen,
+    /// Its timer is to be set by the rank itself, which has not called MPI since.
+    NextCall,
+    /// The program handles the signal of the timer itself, or ignores it.
+    SignalInUse,
+    /// A timer here fires so often a second at most.
+    TooOften { most: u32 },
 }

@@ -5,6 +5,7 @@
 
 use super::metrics::Measured;
 use super::overhead::Governance;
+use super::sampling::Sampling;
 use crate::definition::Run;
 use crate::ids::{Rank, RegionId};
 use alloc::boxed::Box;
@@ -312,8 +313,8 @@ pub struct JobStatus {
 /// keep the overhead below its cap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
 pub struct Measuring {
-    /// Samples a second of each thread's time on a processor; 0 where none are taken.
-    pub sampling: u32,
+    /// How ranks are sampled.
+    pub sampling: Sampling,
     /// The metrics that are read.
     pub metrics: Measured,
     /// Rules of the selection in force.

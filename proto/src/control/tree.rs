@@ -9,6 +9,7 @@ pub use super::order::{Order, Verb};
 use super::profile::{Past, Profile};
 use super::regions::RegionTable;
 use super::results::{Coverage, FunctionTable, Group, JobStatus, Matrix, Messages};
+use super::sampling::Sampling;
 use super::saved::{SaveQuery, Saved};
 use super::selection::{Selection, SelectionStatus};
 use super::sites::SiteTable;
@@ -129,8 +130,8 @@ pub struct JobInfo {
     pub recording: bool,
     /// What buffers keep when not everything fits.
     pub strategy: Strategy,
-    /// Samples a second of each rank from the start; 0 where there are to be none.
-    pub sampling: u32,
+    /// How each rank is sampled from the start.
+    pub sampling: Sampling,
     /// What of regions and functions is recorded from the start.
     pub selection: Box<Selection>,
     /// What is measured of each rank from the start.

@@ -25,6 +25,7 @@ use invivo_proto::control::metrics::SystemMetric;
 use invivo_proto::control::overhead::OverheadCap;
 use invivo_proto::control::peer::Endpoints;
 use invivo_proto::control::places::Places;
+use invivo_proto::control::sampling::Sampling;
 use invivo_proto::control::tree::*;
 use invivo_proto::ids::*;
 
@@ -100,7 +101,7 @@ pub fn downs() -> Vec<Down> {
             on: true,
             at_ns: 5_000_000_000,
         },
-        Verb::Sampling { frequency: 251 },
+        Verb::Sampling(Sampling::perf(251)),
         Verb::Select {
             selection: selection(),
             at_ns: 5_000_000_000,
@@ -177,7 +178,7 @@ pub fn downs() -> Vec<Down> {
         hold_lease_ns: 600_000_000_000,
         recording: true,
         strategy: strategy(),
-        sampling: 251,
+        sampling: Sampling::timer(251),
         selection: Box::new(selection()),
         metrics: Box::new(measured()),
     });
@@ -278,7 +279,7 @@ pub fn requests() -> Vec<Request> {
             these: AnalysisSet::of(Analysis::Messages),
             on: true,
         },
-        Order::Sampling { frequency: 251 },
+        Order::Sampling(Sampling::perf(251)),
         Order::Select(selection()),
         Order::Metrics(measured()),
         Order::Overhead {

@@ -16,6 +16,7 @@ pub fn sampled() -> Sampled {
         frequency: (100, 251),
         without_kernel: 1,
         unnamed: 2,
+        by_timer: 1,
     }
 }
 
@@ -50,6 +51,9 @@ pub fn profile() -> Profile {
             (NoSamples::NoRoom, without(&[8])),
             (NoSamples::Broken, without(&[9])),
             (NoSamples::NotThen, without(&[10])),
+            (NoSamples::NextCall, without(&[11])),
+            (NoSamples::SignalInUse, without(&[12])),
+            (NoSamples::TooOften { most: 250 }, without(&[13])),
         ]
         .into(),
         seen: sampled(),

@@ -8,6 +8,7 @@ use invivo_proto::control::metrics::{Measured, MetricSet};
 use invivo_proto::control::overhead::{Governance, OverheadCap};
 use invivo_proto::control::regions::{Region, RegionStats, RegionTable, Unrecorded};
 use invivo_proto::control::results::*;
+use invivo_proto::control::sampling::Sampling;
 use invivo_proto::control::sites::{Place, Site, SiteStats, SiteTable};
 use invivo_proto::control::wait_states::{Calls, RankWaits, Share, WaitState, WaitStates, Waited};
 use invivo_proto::definition::Run;
@@ -222,7 +223,7 @@ pub fn status() -> JobStatus {
             )],
         }),
         measuring: Some(Measuring {
-            sampling: 251,
+            sampling: Sampling::timer(251),
             metrics: Measured {
                 set: MetricSet::USUAL,
                 interval_ns: 100_000_000,

@@ -9,6 +9,7 @@ use invivo_proto::control::contexts::Taken;
 use invivo_proto::control::local::{FromSupervisor, Outcome, ToSupervisor};
 use invivo_proto::control::metrics::{NoMetric, SystemMetric};
 use invivo_proto::control::profile::NoSamples;
+use invivo_proto::control::sampling::Sampling;
 use invivo_proto::control::tree::Ended;
 use invivo_proto::ids::Rank;
 
@@ -100,7 +101,7 @@ pub fn to_supervisors() -> Vec<ToSupervisor> {
         },
         ToSupervisor::Sample {
             sampling: 5,
-            frequency: 251,
+            how: Sampling::timer(99),
             halvings: 3,
         },
         ToSupervisor::Profile { profile: 6 },

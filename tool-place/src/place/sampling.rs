@@ -14,6 +14,7 @@ use crate::time_point::Now;
 use invivo_proto::control::contexts::Taken;
 use invivo_proto::control::local::ToSupervisor;
 use invivo_proto::control::profile::NoSamples;
+use invivo_proto::control::sampling::Sampling as How;
 use invivo_proto::control::tree::Up;
 use invivo_proto::ids::{CommandId, Rank};
 
@@ -35,23 +36,24 @@ const LAST_SAMPLES_NS: u64 = 500_000_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Pace {
     is_on: bool,
-    /// Samples a second, before they are halved; 0 before the first order.
-    base: u32,
+    /// How, before samples are halved; off before the first order.
+    base: How,
     /// How often that is halved.
     halvings: u32,
 }
 
 impl Pace {
-    /// So many samples a second from now on; 0 for none.
-    fn ordered(self, frequency: u32) -> Pace {
+    /// So from now on.
+    fn ordered(self, how: How) -> Pace {
+        let base = self.base.frequency;
         // Rounded where that is nearly the same: 251, 125, 62.
         let is_halved = |halvings: &u32| {
-            let part = self.base >> halvings;
-            let is_exact = part << halvings == self.base;
-            part == frequency && (is_exact || part >= ROUNDED_MIN)
+            let part = base >> halvings;
+            let is_exact = part << halvings == base;
+            how.by == self.base.by && part == how.frequency && (is_exact || part >= ROUNDED_MIN)
         };
         match (0..u32::BITS).find(is_halved) {
-            _ if frequency == 0 => Pace {
+            _ if !how.is_on() => Pace {
                 is_on: false,
                 ..self
             },
@@ -62,7 +64,7 @@ impl Pace {
             },
             None => Pace {
                 is_on: true,
-                base: frequency,
+                base: how,
                 halvings: 0,
             },
         }
@@ -72,7 +74,10 @@ impl Pace {
     fn order(self, sampling: u32, wanted: u32) -> ToSupervisor {
         ToSupervisor::Sample {
             sampling,
-            frequency: if self.is_on { self.base } else { 0 },
+            how: How {
+                frequency: if self.is_on { self.base.frequency } else { 0 },
+                ..self.base
+            },
             halvings: self.halvings(wanted),
         }
     }
@@ -83,38 +88,38 @@ impl Pace {
 
     /// What a unit of the samples' ordinals stands for, in ns; nothing while there are none.
     fn unit_ns(self) -> Option<u64> {
-        let base = u64::from(self.base);
+        let base = u64::from(self.base.frequency);
         (self.is_on && base > 0).then(|| (1_000_000_000 + base / 2) / base)
     }
 }
 
 impl Sampling {
-    /// The job's frequency from the start; 0 for none.
-    pub fn begin(&mut self, now: Now, frequency: u32, local: &mut LocalRanks) {
-        if frequency == 0 {
+    /// How ranks are sampled from the start of the job.
+    pub fn begin(&mut self, now: Now, how: How, local: &mut LocalRanks) {
+        if !how.is_on() {
             return;
         }
-        self.set(now, frequency, local);
+        self.set(now, how, local);
         for rank in local.numbers() {
             self.attached(now, rank, local);
         }
     }
 
-    fn set(&mut self, now: Now, frequency: u32, local: &mut LocalRanks) {
+    fn set(&mut self, now: Now, how: How, local: &mut LocalRanks) {
         for one in &mut local.ranks {
             one.sampling_ordered = now.ticks;
             // Those that are through are told again that this is not for them.
             one.is_sampled_out = false;
         }
         let before = self.pace;
-        self.pace = before.ordered(frequency);
+        self.pace = before.ordered(how);
         // The numbers of samples count other intervals from now on: what is kept of them begins
         // anew.
         if self.pace.base != before.base {
             buffer_keeping::begin_samples(local);
             // What comes before its supervisor's answer is of the frequency of before.
             for one in &mut local.ranks {
-                one.samples_are_old = before.base != 0 && one.life != Life::Absent;
+                one.samples_are_old = before.base.is_on() && one.life != Life::Absent;
             }
         } else {
             buffer_keeping::share(self.pace.is_on, local);
@@ -158,10 +163,10 @@ impl Sampling {
         &mut self,
         now: Now,
         command: CommandId,
-        frequency: u32,
+        how: How,
         local: &mut LocalRanks,
     ) -> Vec<Up> {
-        self.set(now, frequency, local);
+        self.set(now, how, local);
         // Ranks whose buffers want less are told right behind this, with their next samples.
         for one in &mut local.ranks {
             one.halvings_told = 0;
@@ -262,13 +267,23 @@ fn reason(why: NoSamples) -> String {
         NoSamples::Silent => "its supervisor did not answer".to_owned(),
         NoSamples::Forbidden { paranoid } => format!(
             "the kernel does not allow it (kernel.perf_event_paranoid is {paranoid}; with 2 or \
-             less a user's own programs can be sampled)"
+             less a user's own programs can be sampled); timers in the ranks need no permission: \
+             invivo sampling timer"
         ),
-        NoSamples::Unsupported => "the kernel has no perf events".to_owned(),
+        NoSamples::Unsupported => {
+            "the kernel has no perf events; without them: invivo sampling timer".to_owned()
+        }
         NoSamples::NoRoom => {
             "there is no memory or descriptor left for it (see ulimit -l and ulimit -n)".to_owned()
         }
         NoSamples::Broken => "its sampler has ended".to_owned(),
         NoSamples::NotThen => "it was not sampled then".to_owned(),
+        NoSamples::NextCall => "its timer is set with its next call of MPI".to_owned(),
+        NoSamples::SignalInUse => {
+            "the program handles or ignores the signal of the timer, SIGURG, itself".to_owned()
+        }
+        NoSamples::TooOften { most } => {
+            format!("a timer fires {most} times a second at most there, with the kernel's tick")
+        }
     }
 }

@@ -36,6 +36,7 @@ pub fn profile(past: Option<Past>) -> Profile {
             frequency: (50, 251),
             without_kernel: 1,
             unnamed: 4,
+            by_timer: 2,
         },
         nodes: vec![node(0, "main", 100, 10), node(1, "solve", 90, 90)],
         left_out_ns: 5,

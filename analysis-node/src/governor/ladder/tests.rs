@@ -7,7 +7,7 @@ fn wanted() -> Wanted {
             include: true,
             fits: Fits::Name("solve*".into()),
         }],
-        sampling: 1000,
+        sampling: Sampling::timer(1000),
         metrics: Measured {
             set: MetricSet::USUAL,
             interval_ns: 100_000_000,
@@ -85,7 +85,7 @@ fn a_kind_may_come_back_before_others() {
 #[test]
 fn what_is_not_wanted_cannot_be_given_up() {
     let mut ladder = Ladder::new(Wanted {
-        sampling: 25,
+        sampling: Sampling::timer(25),
         metrics: Measured::default(),
         analyses: AnalysisSet::of(Analysis::Functions),
         recording: false,
@@ -93,7 +93,7 @@ fn what_is_not_wanted_cannot_be_given_up() {
     });
     assert_eq!(ladder.lower(|_| true, 2), Some(Detail::Sampling));
     assert_eq!(ladder.lower(|_| true, 2), None);
-    let off = Order::Sampling { frequency: 0 };
+    let off = Order::Sampling(Sampling::timer(0));
     assert_eq!(ladder.order(Detail::Sampling), off);
 }
 
@@ -106,7 +106,7 @@ fn users_commands_take_the_place_of_steps() {
         fits: Fits::Name("tiny".into()),
     };
     for order in [
-        Order::Sampling { frequency: 99 },
+        Order::Sampling(Sampling::perf(99)),
         Order::Record { on: true },
         Order::Analyses {
             these: AnalysisSet::of(Analysis::Sites),

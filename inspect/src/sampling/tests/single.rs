@@ -100,7 +100,7 @@ fn each_sample_is_told_with_its_time_and_context() {
     let begun = monotonic_ns();
     let spent = program.run("both 1.0");
     let ended = monotonic_ns();
-    assert_eq!(sampler.set_frequency(0, 0), Ok(()));
+    assert_eq!(sampler.switch(Sampling::perf(0), 0), Ok(()));
     let mut told = Told::default();
     let seen = told.wait(&mut sampler);
     assert_eq!(told.count() as u64 + told.left_out, seen.samples);
@@ -135,7 +135,7 @@ fn a_halved_thread_has_multiples_for_its_numbers() {
     let mut program = Program::new();
     let mut sampler = sampled(&program, 1000);
     program.run("both 0.4");
-    assert_eq!(sampler.set_frequency(1000, 2), Ok(()));
+    assert_eq!(sampler.switch(Sampling::perf(1000), 2), Ok(()));
     let (before, _) = profile(&mut sampler);
     assert_eq!(before.frequency, (250, 250));
     let spent = program.run("both 0.8");
@@ -151,10 +151,10 @@ fn numbers_go_on_while_the_frequency_is_the_same() {
     program.run("both 0.3");
     // Off and on between them changes nothing.
     for (frequency, halvings) in [(0, 0), (1000, 2), (0, 7), (1000, 0), (500, 1)] {
-        assert_eq!(sampler.set_frequency(frequency, halvings), Ok(()));
+        assert_eq!(sampler.switch(Sampling::perf(frequency), halvings), Ok(()));
         program.run("both 0.3");
     }
-    assert_eq!(sampler.set_frequency(0, 0), Ok(()));
+    assert_eq!(sampler.switch(Sampling::perf(0), 0), Ok(()));
     let mut told = Told::default();
     let seen = told.wait(&mut sampler);
     assert_eq!(told.count() as u64 + told.left_out, seen.samples);
@@ -194,7 +194,7 @@ fn samples_of_threads_are_told_apart() {
     let mut program = Program::new();
     let mut sampler = sampled(&program, 1000);
     program.run("thread");
-    assert_eq!(sampler.set_frequency(0, 0), Ok(()));
+    assert_eq!(sampler.switch(Sampling::perf(0), 0), Ok(()));
     let mut told = Told::default();
     told.wait(&mut sampler);
     let beside = |samples: &&Vec<(u32, Taken)>| told.within(samples, "beside") * 2 > samples.len();
@@ -230,7 +230,7 @@ fn samples_of_before_come_before_another_frequency() {
     let mut sampler = sampled(&program, 1000);
     for frequency in [500, 2000, 1000] {
         program.run("both 0.3");
-        assert_eq!(sampler.set_frequency(frequency, 0), Ok(()));
+        assert_eq!(sampler.switch(Sampling::perf(frequency), 0), Ok(()));
         let mut all: Vec<Taken> = Vec::new();
         while let Received::Message(message) = sampler.receive() {
             if let FromSupervisor::Samples { taken, .. } = message {
@@ -249,7 +249,7 @@ fn what_a_supervisor_does_not_read_is_counted() {
     let mut program = Program::new();
     let mut sampler = sampled(&program, 10_000);
     program.run("both 3.5");
-    assert_eq!(sampler.set_frequency(0, 0), Ok(()));
+    assert_eq!(sampler.switch(Sampling::perf(0), 0), Ok(()));
     let mut told = Told::default();
     let seen = told.wait(&mut sampler);
     assert_eq!(

@@ -1,17 +1,18 @@
 //! Has the rank sampled by a process of its own, and passes on to the place what that has seen.
 
 use super::Supervisor;
-use crate::rank::sampling::Sampling;
+use crate::rank::sampling::RankSampling;
 use crate::tool::processors;
-use invivo_inspect::sampling::{Received, Sampler};
+use invivo_inspect::sampling::{OfRank, Received, Sampler};
 use invivo_proto::control::local::FromSupervisor;
 use invivo_proto::control::profile::{NoSamples, Sampled};
+use invivo_proto::control::sampling::Sampling;
 use invivo_proto::ids::Rank;
 
 impl Supervisor<'_> {
     /// Samples the rank from now on, or no longer.
-    pub(super) fn order_sampling(&mut self, sampling: u32, frequency: u32, halvings: u32) {
-        let outcome = self.sample(frequency, halvings);
+    pub(super) fn order_sampling(&mut self, sampling: u32, how: Sampling, halvings: u32) {
+        let outcome = self.sample(how, halvings);
         // Samples of before, whose numbers may be of another kind, go before the answer.
         self.pass_samples();
         self.tell(&FromSupervisor::Sampling { sampling, outcome });
@@ -25,13 +26,13 @@ impl Supervisor<'_> {
 
     /// Nobody is there any more to ask what was seen.
     pub(super) fn end_sampling(&mut self) {
-        self.sampling = Sampling::default();
+        self.sampling = RankSampling::default();
     }
 
-    fn sample(&mut self, frequency: u32, halvings: u32) -> Result<(), NoSamples> {
+    fn sample(&mut self, how: Sampling, halvings: u32) -> Result<(), NoSamples> {
         let outcome = match &mut self.sampling.sampler {
-            Some(sampler) => sampler.set_frequency(frequency, halvings),
-            None if frequency == 0 => Ok(()),
+            Some(sampler) => sampler.switch(how, halvings),
+            None if !how.is_on() => Ok(()),
             None => {
                 let pid = self.process_in_mpi().ok_or(NoSamples::Ended);
                 let rank = Rank(self.assignment.identity.rank);
@@ -41,8 +42,15 @@ impl Supervisor<'_> {
                 let aside = || {
                     processors::step_aside(launcher, barrier, processors::NOTES_WITHIN);
                 };
-                let started =
-                    pid.and_then(|pid| Sampler::start(rank, pid, frequency, halvings, aside));
+                let region = self.memory.region();
+                let started = pid.and_then(|pid| {
+                    let of = OfRank {
+                        rank,
+                        pid,
+                        page: Some(region.page()),
+                    };
+                    Sampler::start(of, how, halvings, aside)
+                });
                 started.map(|sampler| self.sampling.sampler = Some(sampler))
             }
         };

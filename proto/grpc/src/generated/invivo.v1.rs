@@ -258,6 +258,9 @@ pub struct Measuring {
     /// recorded.
     #[prost(uint32, tag = "4")]
     pub selection_rules: u32,
+    /// Samples are taken by a timer in each rank instead of perf events of the kernel.
+    #[prost(bool, tag = "5")]
+    pub sampling_by_timer: bool,
 }
 /// How the measurement's overhead is kept below its cap.
 #[derive(serde::Serialize)]
@@ -1334,6 +1337,10 @@ pub struct SetSamplingRequest {
     /// it: what was seen so far stays, and is added to when it is switched on again.
     #[prost(uint32, tag = "2")]
     pub frequency: u32,
+    /// By a timer in each rank, whose signal the rank handles, instead of perf events of the kernel:
+    /// where these are forbidden. Then 99 samples a second are usual; the kernel's tick is the most.
+    #[prost(bool, tag = "3")]
+    pub by_timer: bool,
 }
 /// Chooses what is recorded.
 #[derive(serde::Serialize)]
@@ -2805,6 +2812,10 @@ pub struct ProfileReply {
     /// It is of the samples that buffers keep of an interval.
     #[prost(message, optional, tag = "16")]
     pub interval: ::core::option::Option<ProfileInterval>,
+    /// Ranks that are sampled by a timer of their own: time in the kernel counts as the function's that
+    /// called it.
+    #[prost(uint32, tag = "17")]
+    pub ranks_by_timer: u32,
 }
 /// The interval whose samples were taken from buffers, and what is missing of it.
 #[derive(serde::Serialize)]
@@ -2878,7 +2889,9 @@ pub struct ProfileWithout {
     /// "off", "starting" (not in MPI_Init yet), "ended" (before sampling began), "silent" (its
     /// supervisor did not answer in time), "forbidden" (by the kernel), "unsupported" (by the kernel),
     /// "no room" (memory, descriptors or processes), "broken" (the sampler has ended), "not then"
-    /// (it was not sampled in the interval, or its buffers keep no samples).
+    /// (it was not sampled in the interval, or its buffers keep no samples), "next call" (a timer is
+    /// set with its next call of MPI), "signal in use" (the program handles the timer's signal itself),
+    /// "too often" (for a timer).
     #[prost(string, tag = "1")]
     pub reason: ::prost::alloc::string::String,
     /// Number of ranks.

@@ -2,6 +2,7 @@
 
 use super::*;
 use invivo_proto::control::profile::{NoSamples, Node, Profile, Sampled};
+use invivo_proto::control::sampling::Sampling as How;
 use invivo_proto::control::stacks::{Chosen, Frame};
 
 mod one_by_one;
@@ -18,9 +19,9 @@ fn ordered(supervisor: &OneSupervisor, hertz: u32) -> u32 {
     match supervisor.hear() {
         Some(ToSupervisor::Sample {
             sampling,
-            frequency,
+            how,
             halvings: 0,
-        }) if frequency == hertz => sampling,
+        }) if how.frequency == hertz => sampling,
         other => panic!("no order to sample at {hertz} Hz but {other:?}"),
     }
 }
@@ -34,7 +35,7 @@ fn sampling_is_acknowledged_when_every_supervisor_has_answered() {
     let mut scene = Scene::new();
     let (first, _rank) = scene.attach(0);
     let (second, _other) = scene.attach(1);
-    scene.command(1, Verb::Sampling { frequency: 251 });
+    scene.command(1, Verb::Sampling(How::perf(251)));
     let numbers = [&first, &second].map(|supervisor| ordered(supervisor, 251));
     answer(&first, numbers[0], Ok(()));
     assert_eq!(sampling(scene.step(3)), None);
@@ -56,7 +57,7 @@ fn a_supervisor_that_is_silent_is_named_in_time() {
     let mut scene = Scene::new();
     let (first, _rank) = scene.attach(0);
     let (_second, _other) = scene.attach(1);
-    scene.command(4, Verb::Sampling { frequency: 10 });
+    scene.command(4, Verb::Sampling(How::perf(10)));
     let number = ordered(&first, 10);
     answer(&first, number, Ok(()));
     assert_eq!(sampling(scene.step(1000)), None);
@@ -72,7 +73,7 @@ fn a_supervisor_that_is_silent_is_named_in_time() {
 fn a_rank_that_comes_later_is_sampled_as_the_others() {
     let mut scene = Scene::of(JobInfo {
         recording: true,
-        sampling: 99,
+        sampling: How::perf(99),
         ..JobInfo::default()
     });
     let (first, _rank) = scene.attach(0);
@@ -84,7 +85,7 @@ fn a_rank_that_comes_later_is_sampled_as_the_others() {
         .iter()
         .any(|note| note.contains("rank 0 is not sampled"));
     assert!(told, "{notes:?}");
-    scene.command(2, Verb::Sampling { frequency: 0 });
+    scene.command(2, Verb::Sampling(How::perf(0)));
     let number = ordered(&first, 0);
     answer(&first, number, Ok(()));
     let (_, acks) = sampling(scene.step(1)).expect("acknowledged");
@@ -98,7 +99,7 @@ fn a_rank_that_comes_later_is_sampled_as_the_others() {
 fn the_end_of_the_measurement_ends_sampling() {
     let mut scene = Scene::new();
     let (first, _rank) = scene.attach(0);
-    scene.command(1, Verb::Sampling { frequency: 251 });
+    scene.command(1, Verb::Sampling(How::perf(251)));
     let number = ordered(&first, 251);
     answer(&first, number, Ok(()));
     scene.step(1);
@@ -112,7 +113,7 @@ fn a_rank_that_ends_is_not_waited_for() {
     let mut scene = Scene::new();
     let (first, _rank) = scene.attach(0);
     let (second, _other) = scene.attach(1);
-    scene.command(1, Verb::Sampling { frequency: 251 });
+    scene.command(1, Verb::Sampling(How::perf(251)));
     ask(&mut scene);
     let number = ordered(&first, 251);
     answer(&first, number, Ok(()));
@@ -131,14 +132,14 @@ fn a_rank_that_ends_is_not_waited_for() {
 fn a_rank_that_is_through_is_not_sampled_again() {
     let mut scene = Scene::new();
     let (supervisor, rank) = scene.attach(0);
-    scene.command(1, Verb::Sampling { frequency: 251 });
+    scene.command(1, Verb::Sampling(How::perf(251)));
     let number = ordered(&supervisor, 251);
     answer(&supervisor, number, Ok(()));
     rank.page().phase.store(phase::DRAINED, Ordering::Release);
     scene.step(200);
     scene.step(1);
     ordered(&supervisor, 0);
-    scene.command(2, Verb::Sampling { frequency: 997 });
+    scene.command(2, Verb::Sampling(How::perf(997)));
     ordered(&supervisor, 997);
     scene.step(1);
     ordered(&supervisor, 0);
@@ -289,6 +290,33 @@ fn a_rank_of_which_half_has_come_counts_as_silent() {
     assert_eq!(why, [NoSamples::Off, NoSamples::Silent]);
 }
 
+/// Timers count other intervals than events, however often.
+#[test]
+fn another_kind_of_samples_is_numbered_anew() {
+    let mut scene = Scene::new();
+    let (supervisor, _rank) = scene.attach(0);
+    let orders = [How::perf(200), How::timer(100), How::timer(50), How::OFF];
+    for (how, expected, by) in [
+        (orders[0], orders[0], 0),
+        (orders[1], orders[1], 0),
+        (orders[2], orders[1], 1),
+        (orders[3], How::timer(0), 1),
+    ] {
+        scene.command(1, Verb::Sampling(how));
+        let Some(ToSupervisor::Sample {
+            sampling,
+            how: told,
+            halvings,
+        }) = supervisor.hear()
+        else {
+            panic!("no order");
+        };
+        assert_eq!((told, halvings), (expected, by), "{how}");
+        answer(&supervisor, sampling, Ok(()));
+        scene.step(1);
+    }
+}
+
 /// A quarter of the frequency is the same grid: nothing that is kept begins anew.
 #[test]
 fn a_part_of_the_frequency_is_ordered_as_halvings() {
@@ -302,16 +330,16 @@ fn a_part_of_the_frequency_is_ordered_as_halvings() {
         (5, 100, 100, 0),
         (6, 251, 251, 0),
     ] {
-        scene.command(command, Verb::Sampling { frequency });
+        scene.command(command, Verb::Sampling(How::perf(frequency)));
         let Some(ToSupervisor::Sample {
             sampling,
-            frequency: told,
+            how: told,
             halvings: by,
         }) = supervisor.hear()
         else {
             panic!("no order");
         };
-        assert_eq!((told, by), (base, halvings), "{frequency}");
+        assert_eq!((told.frequency, by), (base, halvings), "{frequency}");
         answer(&supervisor, sampling, Ok(()));
         scene.step(1);
     }

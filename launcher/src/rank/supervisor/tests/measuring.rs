@@ -2,6 +2,7 @@
 
 use super::*;
 use invivo_proto::control::metrics::{Measured, MetricSet, Reading, SystemMetric};
+use invivo_proto::control::sampling::Sampling;
 
 const COMPUTES: &str = "welcome; until [ -e go ]; do :; done; exit 3";
 const MS: u64 = 1_000_000;
@@ -122,7 +123,7 @@ fn what_samples_take_is_told() {
     let sample = |sampling, frequency| {
         let order = ToSupervisor::Sample {
             sampling,
-            frequency,
+            how: Sampling::perf(frequency),
             halvings: 0,
         };
         tell(&connection, &order);

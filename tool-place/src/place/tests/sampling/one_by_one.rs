@@ -65,7 +65,7 @@ fn kept(scene: &mut Scene) -> (Vec<SampleRow>, Contexts) {
 fn samples_stand_in_the_buffer_of_their_thread() {
     let mut scene = Scene::of(JobInfo {
         recording: true,
-        sampling: 1000,
+        sampling: How::perf(1000),
         ..JobInfo::default()
     });
     let (supervisor, _writer) = sampled(&mut scene, 1000);
@@ -95,7 +95,7 @@ fn samples_stand_in_the_buffer_of_their_thread() {
 fn a_rank_whose_buffer_is_full_is_sampled_less_often() {
     let mut scene = Scene::of(JobInfo {
         recording: true,
-        sampling: 1000,
+        sampling: How::perf(1000),
         buffer_bytes: 256 << 10,
         strategy: "samples".parse().expect("a strategy"),
         ..JobInfo::default()
@@ -115,7 +115,9 @@ fn a_rank_whose_buffer_is_full_is_sampled_less_often() {
         scene.step(1);
         while let Some(told) = supervisor.hear() {
             let ToSupervisor::Sample {
-                frequency: 1000,
+                how: How {
+                    frequency: 1000, ..
+                },
                 halvings: wanted,
                 ..
             } = told
@@ -192,7 +194,7 @@ fn times(profile: &Profile) -> Vec<(&str, u64, u64)> {
 fn a_time_in_the_past_has_its_own_samples() {
     let mut scene = Scene::of(JobInfo {
         recording: true,
-        sampling: 1000,
+        sampling: How::perf(1000),
         ..JobInfo::default()
     });
     let (supervisor, _writer) = sampled(&mut scene, 1000);
@@ -246,7 +248,7 @@ fn a_time_in_the_past_has_its_own_samples() {
         "as far as samples have come"
     );
     let now = now + 10;
-    scene.command(1, Verb::Sampling { frequency: 0 });
+    scene.command(1, Verb::Sampling(How::perf(0)));
     let number = ordered(&supervisor, 0);
     answer(&supervisor, number, Ok(()));
     scene.step(1);
@@ -264,7 +266,7 @@ fn a_time_in_the_past_has_its_own_samples() {
 fn a_time_of_which_samples_are_gone_says_so() {
     let mut scene = Scene::of(JobInfo {
         recording: true,
-        sampling: 10_000,
+        sampling: How::perf(10_000),
         buffer_bytes: 128 << 10,
         ..JobInfo::default()
     });
