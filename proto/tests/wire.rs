@@ -151,10 +151,10 @@ fn limits_are_the_sources() {
         ),
         ("definition::MODULES_MAX", definition::MODULES_MAX.into()),
         ("shm::PROGRAM_METRICS_MAX", shm::PROGRAM_METRICS_MAX as i64),
+        ("shm::PROGRAM_NAME_BYTES", shm::PROGRAM_NAME_BYTES as i64),
         ("shm::TIMER_THREADS_MAX", shm::TIMER_THREADS_MAX as i64),
         ("shm::TIMER_SAMPLES", shm::TIMER_SAMPLES as i64),
         ("shm::TIMER_STACK_BYTES", shm::TIMER_STACK_BYTES as i64),
-        ("shm::PROGRAM_NAME_BYTES", shm::PROGRAM_NAME_BYTES as i64),
         ("control::VERSION", control::VERSION.into()),
         (
             "control::MESSAGE_BYTES_MAX",
