@@ -127,6 +127,7 @@ fn add_seen(into: &mut Sampled, from: &Sampled) {
     }
     into.without_kernel = into.without_kernel.saturating_add(from.without_kernel);
     into.by_timer = into.by_timer.saturating_add(from.by_timer);
+    into.untimed = into.untimed.saturating_add(from.untimed);
     // 0 is nobody's.
     into.frequency = match (into.frequency, from.frequency) {
         (of, (0, _)) => of,

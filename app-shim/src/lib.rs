@@ -41,6 +41,7 @@ mod limits;
 mod process;
 mod record;
 mod resolve;
+mod signals;
 mod spin_lock;
 mod track;
 mod world;

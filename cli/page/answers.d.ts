@@ -897,6 +897,7 @@ export interface ProfileReply {
   left_out_ns: number;
   interval: ProfileInterval | null;
   ranks_by_timer: number;
+  ranks_untimed: number;
 }
 
 export interface ProfileInterval {

@@ -227,14 +227,17 @@ export const profile = {
       const may = page.hello?.scope === 'control';
       const isOff =
         (frequency_max === 0 && sampled_ranks > 0) ||
-        without.some(({ reason }) => reason === 'off' || reason === 'broken');
+        without.some(({ reason }) =>
+          ['off', 'broken', 'signal in use', 'too often', 'no timers'].includes(reason),
+        );
+      const isAwaited = without.some(({ reason }) => reason === 'next call');
       const isForbidden = without.some(
         ({ reason }) => reason === 'forbidden' || reason === 'unsupported',
       );
       const isAtButton = switches.some((one) => one === document.activeElement);
       sample.hidden = !(may && isOff);
       byTimer.hidden = !(may && isForbidden);
-      stop.hidden = !(may && frequency_max > 0);
+      stop.hidden = !(may && (frequency_max > 0 || isAwaited));
       // The focus does not go away with a button.
       if (isAtButton) switches.find((one) => !one.hidden)?.focus();
       const parts = [

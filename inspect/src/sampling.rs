@@ -20,7 +20,8 @@
 //! done by the sampler's process, which reads foreign files: it may hang, and ends with nobody.
 //!
 //! Of a process with more than 256 threads the oldest are seen. A thread is seen within a tenth of
-//! a second after it began; what runs for a shorter time may not be.
+//! a second after it began; what runs for a shorter time may not be. By timers it is seen when a
+//! call of MPI has returned since.
 
 mod answer;
 mod contexts;
@@ -50,7 +51,7 @@ use crate::sampling::tally::Tally;
 use invivo_jobdir::process_stat;
 use invivo_proto::control::local::{FromSupervisor, LOCAL_BYTES_MAX, ToSupervisor};
 use invivo_proto::control::profile::{FREQUENCY_MAX, FREQUENCY_MIN, NoSamples};
-use invivo_proto::control::sampling::Sampling;
+use invivo_proto::control::sampling::{SampledBy, Sampling};
 use invivo_proto::control::{decode, encode};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -100,7 +101,7 @@ impl Sampler {
         prepare: impl FnOnce(),
     ) -> Result<Sampler, NoSamples> {
         // A child may not open it where Yama restricts this to parents.
-        let memory = ProcessMemory::of(of.pid).ok_or_else(|| unreadable(of.pid))?;
+        let memory = ProcessMemory::of(of.pid).ok_or_else(|| unreadable(of.pid, how.by))?;
         let ((orders, its_orders), (answers, its_answers)) = (pair()?, pair()?);
         let tally = Tally::new().map_err(|_| NoSamples::NoRoom)?;
         let keep = [
@@ -228,10 +229,11 @@ fn pair() -> Result<(OwnedFd, OwnedFd), NoSamples> {
 }
 
 /// Why the memory of a process cannot be opened: what forbids that would forbid events, too.
-fn unreadable(pid: Pid) -> NoSamples {
+fn unreadable(pid: Pid, by: SampledBy) -> NoSamples {
     let stat = process_stat::stat(pid.as_raw_nonzero().get());
     match stat.is_none_or(|stat| matches!(stat.state, 'Z' | 'X')) {
         true => NoSamples::Ended,
+        false if by == SampledBy::Timer => NoSamples::Unreadable,
         false => NoSamples::Forbidden {
             paranoid: paranoid(),
         },

@@ -1901,6 +1901,8 @@ class ProfileReply(Answer):
     ranks_by_timer: int
     """Ranks that are sampled by a timer of their own: time in the kernel counts as the function's
     that called it."""
+    ranks_untimed: int
+    """Of these, ranks of which some threads have no timer yet, or none any more."""
 
 
 @dataclass(frozen=True)
@@ -1963,9 +1965,10 @@ class ProfileWithout(Answer):
     """"off", "starting" (not in MPI_Init yet), "ended" (before sampling began), "silent" (its
     supervisor did not answer in time), "forbidden" (by the kernel), "unsupported" (by the kernel),
     "no room" (memory, descriptors or processes), "broken" (the sampler has ended), "not then" (it
-    was not sampled in the interval, or its buffers keep no samples), "next call" (a timer is set
-    with its next call of MPI), "signal in use" (the program handles the timer's signal itself),
-    "too often" (for a timer)."""
+    was not sampled in the interval, or its buffers keep no samples), "next call" (timers are set
+    when a call of MPI returns), "signal in use" (the program handles the signal of the timers
+    itself), "too often" (for timers), "no timers" (the kernel gives none, or not so many),
+    "unreadable" (its memory, by what the kernel allows)."""
     ranks: int
     """Number of ranks."""
     which: str

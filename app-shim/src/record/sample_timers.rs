@@ -9,6 +9,7 @@
 //! Everything here may run in the handler of a signal.
 
 use crate::errno::keeping_errno;
+use crate::signals::without_signals;
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::mem::zeroed;
@@ -56,18 +57,39 @@ static SAMPLES: AtomicPtr<TimerSample> = AtomicPtr::new(null_mut());
 #[cold]
 #[inline(never)]
 pub fn run_errand(page: &Page, handler: Handler) {
-    // A thread that is at it may have read the order before this one came: the word stays, and the
-    // next call or sample sees to it.
+    // A handler of the program that leaves by a jump would leave this undone.
+    keeping_errno(|| without_signals(|| run(page, handler)));
+}
+
+fn run(page: &Page, handler: Handler) {
+    // An order that comes while a thread is at it is seen by that thread, or by the next one.
+    while page.control.errand.load(Ordering::Relaxed) != 0 {
+        if BUSY.swap(true, Ordering::Acquire) {
+            return;
+        }
+        if page.control.errand.swap(0, Ordering::AcqRel) != 0 {
+            let wanted = &page.sample_timers;
+            let order = wanted.order.load(Ordering::Acquire);
+            let refusal = carry_out(wanted, handler);
+            wanted.refusal.store(refusal, Ordering::Relaxed);
+            wanted.done.store(order, Ordering::Release);
+        }
+        BUSY.store(false, Ordering::Release);
+    }
+}
+
+/// Deletes all timers, because nobody wants them any more.
+#[cold]
+pub fn delete_all() {
     if BUSY.swap(true, Ordering::Acquire) {
         return;
     }
-    if page.control.errand.swap(0, Ordering::AcqRel) != 0 {
-        let wanted = &page.sample_timers;
-        let order = wanted.order.load(Ordering::Acquire);
-        let refusal = keeping_errno(|| carry_out(wanted, handler));
-        wanted.refusal.store(refusal, Ordering::Relaxed);
-        wanted.done.store(order, Ordering::Release);
-    }
+    // SAFETY: this thread has set `BUSY`.
+    let timers = unsafe { &mut *TIMERS.0.get() };
+    timers
+        .iter_mut()
+        .filter(|timer| timer.tid != 0)
+        .for_each(delete);
     BUSY.store(false, Ordering::Release);
 }
 
@@ -123,12 +145,10 @@ fn carry_out(wanted: &SampleTimers, handler: Handler) -> u32 {
         let Some(timer) = free.and_then(|at| timers.get_mut(at)) else {
             continue;
         };
-        if timer.tid == 0 && !create(timer, tid) {
-            refusal = timer_refusal::NO_ROOM;
-            continue;
-        }
-        if timer.tid == tid && timer.period_ns != period_ns {
-            set(timer, period_ns);
+        let is_set = (timer.tid == tid || create(timer, tid))
+            && (timer.tid != tid || timer.period_ns == period_ns || set(timer, period_ns));
+        if !is_set {
+            refusal = timer_refusal::NO_TIMERS;
         }
     }
     refusal
@@ -167,7 +187,8 @@ fn prepare(wanted: &SampleTimers, handler: Handler) -> u32 {
             action.sa_sigaction = ours;
             // On the thread's own stack: an alternate one of the program may be too small.
             action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-            libc::sigemptyset(&mut action.sa_mask);
+            // None of the program's handlers runs in ours, or leaves it by a jump.
+            libc::sigfillset(&mut action.sa_mask);
             if libc::sigaction(SIGNAL, &action, null_mut()) != 0 {
                 return timer_refusal::SIGNAL_IN_USE;
             }
@@ -176,8 +197,8 @@ fn prepare(wanted: &SampleTimers, handler: Handler) -> u32 {
     timer_refusal::NONE
 }
 
-/// Makes the timer of a thread. False where the kernel has none left; a thread that is gone gets
-/// none, which is right.
+/// Makes the timer of a thread. False where the kernel gives none; a thread that is gone gets none,
+/// which is right.
 fn create(timer: &mut Timer, tid: u32) -> bool {
     // The clock of a thread's time on a processor, as the kernel numbers it (CPUCLOCK_SCHED of a
     // thread).
@@ -195,7 +216,8 @@ fn create(timer: &mut Timer, tid: u32) -> bool {
     };
     if result != 0 {
         // SAFETY: the thread's own error number.
-        return unsafe { *libc::__errno_location() } != libc::EAGAIN;
+        let why = unsafe { *libc::__errno_location() };
+        return why == libc::EINVAL || why == libc::ESRCH;
     }
     *timer = Timer {
         tid,
@@ -205,7 +227,8 @@ fn create(timer: &mut Timer, tid: u32) -> bool {
     true
 }
 
-fn set(timer: &mut Timer, period_ns: u64) {
+/// Sets it; false where the kernel does not.
+fn set(timer: &mut Timer, period_ns: u64) -> bool {
     let period = libc::timespec {
         tv_sec: (period_ns / 1_000_000_000) as i64,
         tv_nsec: (period_ns % 1_000_000_000) as i64,
@@ -220,6 +243,7 @@ fn set(timer: &mut Timer, period_ns: u64) {
     if result == 0 {
         timer.period_ns = period_ns;
     }
+    result == 0
 }
 
 fn delete(timer: &mut Timer) {

@@ -4,7 +4,7 @@
 //! It takes no lock, allocates nothing and touches no memory whose place it does not know: the
 //! stack is copied by the kernel, which stops where there is none.
 
-use super::sample_timers::{is_ours, place, run_errand};
+use super::sample_timers::{delete_all, is_ours, place, run_errand};
 use crate::clock::monotonic_ns;
 use crate::errno::keeping_errno;
 use crate::process;
@@ -72,10 +72,10 @@ fn sample(page: &Page, at: Registers, missed: u32) {
     }
     let timers = &page.sample_timers;
     let begin = monotonic_ns();
-    // Nobody is there any more who wants it, or not yet.
-    if begin < timers.until_ns.load(Ordering::Relaxed)
-        && timers.period_ns.load(Ordering::Relaxed) != 0
-    {
+    if begin >= timers.until_ns.load(Ordering::Relaxed) {
+        // Nobody is there any more who wants it.
+        delete_all();
+    } else if timers.period_ns.load(Ordering::Relaxed) != 0 {
         let number = timers.begun.fetch_add(1, Ordering::Relaxed);
         if let Some(place) = place(number) {
             write(place, number, begin, at, missed);
@@ -90,6 +90,8 @@ fn write(place: &TimerSample, number: u64, time_ns: u64, at: Registers, missed: 
     let was = place.state.load(Ordering::Relaxed);
     let writing = number.wrapping_mul(2).wrapping_add(1);
     let claimed = was.is_multiple_of(2)
+        // A thread that was kept from it for a whole turn comes too late.
+        && was < writing
         && place
             .state
             .compare_exchange(was, writing, Ordering::Acquire, Ordering::Relaxed)

@@ -10,6 +10,7 @@
 //! writes its name all the same finds that out, and goes on to the next slot with its number.
 
 use crate::clock::sleep_us;
+use crate::signals::without_signals;
 use core::ffi::c_char;
 use core::hint::spin_loop;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -188,18 +189,4 @@ fn named(metric: &ProgramMetric, lost: &AtomicU32) -> u32 {
     }
     // Otherwise it has its name at the last moment.
     given_up.map_or_else(|state| state, |_| program_metric::GIVEN_UP)
-}
-
-/// Does something short that no handler of a signal interrupts.
-fn without_signals<T>(what: impl FnOnce() -> T) -> T {
-    // SAFETY: sets of signals are numbers.
-    let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { core::mem::zeroed() };
-    // SAFETY: the set is ours.
-    unsafe { libc::sigfillset(&mut all) };
-    // SAFETY: as above; the mask is the calling thread's.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before) };
-    let result = what();
-    // SAFETY: as above.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, core::ptr::null_mut()) };
-    result
 }

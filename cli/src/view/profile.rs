@@ -261,6 +261,13 @@ pub fn notes(profile: &ProfileReply) -> Vec<String> {
             counted(profile.ranks_by_timer.into(), "rank")
         ));
     }
+    if profile.ranks_untimed > 0 {
+        notes.push(format!(
+            "{} with threads that have no timer yet, or none any more: they are set when a call of \
+             MPI returns, and deleted where the program handles SIGURG itself",
+            counted(profile.ranks_untimed.into(), "rank")
+        ));
+    }
     notes.extend(profile.without.iter().map(why));
     notes
 }
@@ -285,7 +292,11 @@ fn why(without: &ProfileWithout) -> String {
         "unsupported" => {
             "the kernel has no perf events; without them: invivo sampling timer".to_owned()
         }
-        "next call" => "its timers are set with its next call of MPI".to_owned(),
+        "next call" => "its timers are set when a call of MPI returns".to_owned(),
+        "no timers" => "the system gives no timers, or not so many (see ulimit -i)".to_owned(),
+        "unreadable" => {
+            "its memory may not be read (see /proc/sys/kernel/yama/ptrace_scope)".to_owned()
+        }
         "signal in use" => {
             "the program handles or ignores SIGURG, the signal of the timers, itself".to_owned()
         }

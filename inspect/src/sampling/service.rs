@@ -229,17 +229,18 @@ impl Service<'_> {
     /// Notes what samples took from the rank.
     fn count(&mut self) {
         let new = self.seen.taken().saturating_sub(self.counted);
-        let (cost, handlers) = match self.threads.by() {
-            SampledBy::Perf => (self.sample_cost, Duration::ZERO),
-            SampledBy::Timer => (Some(DELIVERY), self.threads.handler_time()),
+        let cost = match self.threads.by() {
+            SampledBy::Perf => self.sample_cost,
+            SampledBy::Timer => Some(DELIVERY),
         };
-        if let Some(cost) = cost
-            && new > 0
-        {
+        let mut spent = self.spent + self.threads.handler_time();
+        if let Some(cost) = cost {
             self.counted += new;
-            let ns = nanoseconds(cost).saturating_mul(new);
-            self.spent += handlers + Duration::from_nanos(ns);
-            self.tally.write(self.spent);
+            spent += Duration::from_nanos(nanoseconds(cost).saturating_mul(new));
+        }
+        if spent > self.spent {
+            self.spent = spent;
+            self.tally.write(spent);
         }
     }
 
@@ -302,6 +303,7 @@ impl Service<'_> {
             frequency: (frequency, frequency),
             without_kernel: u32::from(!by_timer && !self.threads.with_kernel()),
             by_timer: u32::from(by_timer),
+            untimed: u32::from(self.threads.is_untimed()),
             ..Sampled::default()
         }
     }

@@ -129,7 +129,7 @@ impl<'m> Threads<'m> {
 
     fn stop(&mut self) {
         self.rings.clear();
-        if let (SampledBy::Timer, Some(timers)) = (self.by, &mut self.timers) {
+        if let Some(timers) = &mut self.timers {
             timers.order(&[], 0);
         }
         self.before = self.elapsed();
@@ -294,6 +294,12 @@ impl<'m> Threads<'m> {
     fn untimed(&self) -> Option<NoSamples> {
         let timers = self.timers.as_ref().filter(|_| self.is_by_timer());
         timers.and_then(|timers| timers.outcome().err())
+    }
+
+    /// Whether threads that are to be sampled by timers have none.
+    pub fn is_untimed(&self) -> bool {
+        let timers = self.timers.as_ref().filter(|_| self.is_by_timer());
+        timers.is_some_and(Timers::is_untimed)
     }
 
     fn is_by_timer(&self) -> bool {

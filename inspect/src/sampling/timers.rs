@@ -39,6 +39,8 @@ pub struct Timers<'m> {
     next: u64,
     /// Since when that has been waited for.
     waiting: Option<Instant>,
+    /// When that changed last.
+    ordered: Instant,
     /// Samples begun when that changed last.
     begun: (u64, Instant),
     /// Time in handlers that was told.
@@ -57,16 +59,18 @@ enum Found {
 }
 
 impl<'m> Timers<'m> {
-    /// Of this rank; nothing is ordered yet.
+    /// Of this rank. What a sampler of before has ordered, which is gone, holds until the next
+    /// order.
     pub fn new(page: &'static Page, memory: &'m ProcessMemory) -> Timers<'m> {
         let timers = &page.sample_timers;
         Timers {
             page,
             memory,
             threads: Vec::new(),
-            period_ns: 0,
+            period_ns: timers.period_ns.load(Ordering::Relaxed),
             next: 0,
             waiting: None,
+            ordered: Instant::now(),
             begun: (0, Instant::now()),
             told_ns: timers.handler_ns.load(Ordering::Relaxed),
             bytes: vec![0; TIMER_SAMPLE_HEAD + TIMER_STACK_BYTES],
@@ -92,12 +96,17 @@ impl<'m> Timers<'m> {
     pub fn order(&mut self, threads: &[i32], period_ns: u64) {
         let timers = &self.page.sample_timers;
         let until = now_ns().saturating_add(nanoseconds(LEASE));
-        timers.until_ns.store(until, Ordering::Relaxed);
+        let before = timers.until_ns.swap(until, Ordering::Relaxed);
+        if before <= now_ns() && self.period_ns > 0 {
+            // The rank may have deleted its timers meanwhile.
+            self.page.control.errand.store(1, Ordering::Release);
+        }
         let threads = &threads[..threads.len().min(TIMER_THREADS_MAX)];
         if (threads, period_ns) == (&self.threads[..], self.period_ns) {
             return self.look_again();
         }
         (self.threads, self.period_ns) = (threads.to_vec(), period_ns);
+        self.ordered = Instant::now();
         for (word, tid) in timers.threads.iter().zip(threads) {
             word.store(tid.unsigned_abs(), Ordering::Relaxed);
         }
@@ -132,7 +141,8 @@ impl<'m> Timers<'m> {
         match timers.refusal.load(Ordering::Relaxed) {
             timer_refusal::NONE => Ok(()),
             timer_refusal::SIGNAL_IN_USE => Err(NoSamples::SignalInUse),
-            _ => Err(NoSamples::NoRoom),
+            timer_refusal::NO_ROOM => Err(NoSamples::NoRoom),
+            _ => Err(NoSamples::NoTimers),
         }
     }
 
@@ -146,6 +156,15 @@ impl<'m> Timers<'m> {
             }
         }
         Ok(())
+    }
+
+    /// Whether some threads have no timer: for long, or because that was refused.
+    pub fn is_untimed(&self) -> bool {
+        match self.outcome() {
+            Ok(()) => false,
+            Err(NoSamples::NextCall) => self.ordered.elapsed() >= SILENT,
+            Err(_) => true,
+        }
     }
 
     /// How soon to look at what has come, so that no place is used again before.

@@ -92,6 +92,8 @@ pub struct Sampled {
     /// Ranks that are sampled by a timer of their own: time in the kernel counts as the function's
     /// that called it.
     pub by_timer: u32,
+    /// Of these, ranks of which some threads have no timer yet, or none any more.
+    pub untimed: u32,
 }
 
 /// A node of the tree: a function below the same callers.
@@ -135,10 +137,14 @@ pub enum NoSamples {
     Broken,
     /// It was not sampled in the time that was asked about, or its buffers keep no samples.
     NotThen,
-    /// Its timer is to be set by the rank itself, which has not called MPI since.
+    /// Its timers are to be set by the rank itself, in which no call of MPI has returned since.
     NextCall,
-    /// The program handles the signal of the timer itself, or ignores it.
+    /// The program handles the signal of the timers itself, or ignores it.
     SignalInUse,
     /// A timer here fires so often a second at most.
     TooOften { most: u32 },
+    /// The kernel gives the rank no timers, or not so many.
+    NoTimers,
+    /// The kernel does not let its memory be read.
+    Unreadable,
 }

@@ -2,7 +2,7 @@
 //! own memory.
 //!
 //! Whoever samples writes an order here and then [`super::Control::errand`]; the rank carries it
-//! out with its next call of MPI, or in the handler of a timer that is set already.
+//! out when a call of MPI returns, or in the handler of a timer that is set already.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, AtomicU64};
@@ -23,8 +23,8 @@ pub struct SampleTimers {
     pub count: AtomicU32,
     /// Time on a processor from one sample to the next, in ns; 0 for no samples.
     pub period_ns: AtomicU64,
-    /// `CLOCK_MONOTONIC` in ns: behind it none are taken. Whoever wants them pushes it on, so that
-    /// with him they end.
+    /// `CLOCK_MONOTONIC` in ns: behind it the rank deletes its timers. Whoever wants samples pushes
+    /// it on, so that they end with him.
     pub until_ns: AtomicU64,
     /// The order that the rank has carried out last. Written behind what came of it.
     pub done: AtomicU32,
@@ -47,8 +47,10 @@ pub mod timer_refusal {
     pub const NONE: u32 = 0;
     /// The program handles the signal itself, or ignores it.
     pub const SIGNAL_IN_USE: u32 = 1;
-    /// There is no memory, or there are no timers left.
+    /// There is no memory.
     pub const NO_ROOM: u32 = 2;
+    /// The kernel gives no timers, or not so many.
+    pub const NO_TIMERS: u32 = 3;
 }
 
 /// A sample, at the place of its number modulo [`TIMER_SAMPLES`].

@@ -16,7 +16,8 @@ pub fn sampled() -> Sampled {
         frequency: (100, 251),
         without_kernel: 1,
         unnamed: 2,
-        by_timer: 1,
+        by_timer: 2,
+        untimed: 1,
     }
 }
 
@@ -54,6 +55,8 @@ pub fn profile() -> Profile {
             (NoSamples::NextCall, without(&[11])),
             (NoSamples::SignalInUse, without(&[12])),
             (NoSamples::TooOften { most: 250 }, without(&[13])),
+            (NoSamples::NoTimers, without(&[14])),
+            (NoSamples::Unreadable, without(&[15])),
         ]
         .into(),
         seen: sampled(),

@@ -34,12 +34,13 @@ fn most() -> u32 {
     u32::try_from(1_000_000_000 / tick).expect("a tick")
 }
 
-/// A profile of so much time.
-fn sampled(job: &mut Running, enough: Duration) -> Value {
+/// A profile of all ranks with so many samples.
+fn sampled(job: &mut Running, enough: u64) -> Value {
     job.until("enough samples", |job| {
         let profile = job.client().try_json(&["profile"])?;
-        let is_enough = u128::from(number(&profile, "/cpu_ns")) > enough.as_nanos();
-        (is_enough && profile["samples_unnamed"] == 0).then_some(profile)
+        let is_whole = number(&profile, "/sampled_ranks") == u64::from(RANKS)
+            && profile["samples_unnamed"] == 0;
+        (is_whole && number(&profile, "/samples") > enough).then_some(profile)
     })
 }
 
@@ -79,10 +80,10 @@ fn shares_without_perf(family: Family) {
     assert!(said.contains("invivo sampling timer"), "{family:?}: {said}");
 
     // At the tick itself samples are lost wherever others have the processor.
-    let often = most() * 2 / 5;
+    let often = (most() * 2 / 5).min(200);
     let done = job.client().json(&["sampling", &format!("timer:{often}")]);
     assert_eq!(number(&done, "/done"), u64::from(RANKS), "{done}");
-    let profile = sampled(&mut job, Duration::from_secs(16));
+    let profile = sampled(&mut job, 1600);
     assert_eq!(number(&profile, "/ranks_by_timer"), u64::from(RANKS));
     assert_eq!(
         number(&profile, "/frequency_max"),
@@ -113,7 +114,7 @@ fn shares_without_perf(family: Family) {
         let seen = points(&profile, &part);
         println!("{family:?} {part}: {seen:.2} %, itself {measured:.2} %");
         assert!(
-            (seen - measured).abs() < 4.0,
+            (seen - measured).abs() < 6.0,
             "{family:?}: {part}: {seen:.2} % of the samples, {measured:.2} % by its own clock"
         );
     }
@@ -154,7 +155,7 @@ fn timers_see_all_threads_and_can_be_switched() {
         let job = Job::run_by_invivo(family, RANKS, &urgent(family, &[]));
         let mut job = job.options(["--sampling=timer"]).start();
         job.wait_for_answers();
-        let profile = sampled(&mut job, Duration::from_secs(4));
+        let profile = sampled(&mut job, 400);
         assert_eq!(number(&profile, "/frequency_max"), 99, "{profile}");
         let (between, beside) = (points(&profile, "between"), points(&profile, "beside"));
         assert!(
@@ -171,8 +172,8 @@ fn timers_see_all_threads_and_can_be_switched() {
         let before = job.client().json(&["profile"]);
         let more = job.until("more samples", |job| {
             let now = job.client().try_json(&["profile"])?;
-            let more = number(&now, "/samples") - number(&before, "/samples");
-            (more > 50).then_some(now)
+            let before = number(&before, "/samples");
+            (number(&now, "/samples") > before + 50).then_some(now)
         });
         assert_eq!(number(&more, "/frequency_max"), 50, "{more}");
         job.client().json(&["sampling", "off"]);
@@ -238,14 +239,19 @@ fn a_program_that_takes_the_signal_over_is_left_alone() {
     let job = Job::run_by_invivo(family, RANKS, &urgent(family, &["later"]));
     let mut job = job.options(["--sampling=timer"]).start();
     job.wait_for_answers();
-    let before = sampled(&mut job, Duration::from_secs(1));
+    let before = sampled(&mut job, 100);
     assert_eq!(number(&before, "/frequency_max"), 99, "{before}");
     job.tell("handle");
     let after = job.until("no timers any more", |job| {
         let profile = job.client().try_json(&["profile"])?;
-        (number(&profile, "/frequency_max") == 0).then_some(profile)
+        let is_whole = number(&profile, "/sampled_ranks") == u64::from(RANKS);
+        (is_whole && number(&profile, "/frequency_max") == 0).then_some(profile)
     });
     assert!(number(&after, "/samples") >= number(&before, "/samples"));
+    assert_eq!(number(&after, "/ranks_untimed"), u64::from(RANKS));
+    let text = job.client().run(&["profile"]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(text.contains("handles SIGURG itself"), "{text}");
     job.tell("stop");
     let ended = job.end();
     assert_eq!(ended.code(), 0);
@@ -258,4 +264,38 @@ fn a_program_that_takes_the_signal_over_is_left_alone() {
             "{handled} of ten, and of timers until they were deleted"
         );
     }
+}
+
+/// Timers that a process has, as the kernel lists them.
+fn timers(pid: i32) -> usize {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/timers")).expect("a list of timers");
+    text.lines().filter(|line| line.starts_with("ID:")).count()
+}
+
+/// Who switches sampling off deletes them; and a rank whose tools have died does by itself.
+#[test]
+fn timers_end_with_those_who_want_them() {
+    let family = Family::Mpich;
+    let job = Job::run_by_invivo(family, RANKS, &urgent(family, &[]));
+    let mut job = job.options(["--sampling=timer"]).start();
+    job.wait_for_answers();
+    let all = |job: &Running| -> usize {
+        let ranks = job.named("urgent");
+        ranks.iter().map(|rank| timers(rank.pid)).sum()
+    };
+    // The computing threads of both ranks at least, and their sleeping ones.
+    job.until("timers", |job| (all(job) >= 6).then_some(()));
+    job.client().json(&["sampling", "off"]);
+    job.until("no timers", |job| (all(job) == 0).then_some(()));
+    job.client().json(&["sampling", "timer"]);
+    job.until("timers again", |job| (all(job) >= 6).then_some(()));
+    for sampler in job.named("invivo-sampler") {
+        let pid = rustix::process::Pid::from_raw(sampler.pid).expect("a process");
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("killed");
+    }
+    job.until("no timers any more", |job| (all(job) == 0).then_some(()));
+    job.tell("stop");
+    let ended = job.end();
+    assert_eq!(ended.code(), 0);
+    assert_eq!(printed(&ended).len(), RANKS as usize);
 }

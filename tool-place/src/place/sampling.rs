@@ -278,9 +278,15 @@ fn reason(why: NoSamples) -> String {
         }
         NoSamples::Broken => "its sampler has ended".to_owned(),
         NoSamples::NotThen => "it was not sampled then".to_owned(),
-        NoSamples::NextCall => "its timer is set with its next call of MPI".to_owned(),
+        NoSamples::NextCall => "its timers are set when a call of MPI returns".to_owned(),
         NoSamples::SignalInUse => {
             "the program handles or ignores the signal of the timer, SIGURG, itself".to_owned()
+        }
+        NoSamples::NoTimers => {
+            "the system gives it no timers, or not so many (see ulimit -i)".to_owned()
+        }
+        NoSamples::Unreadable => {
+            "its memory may not be read (see /proc/sys/kernel/yama/ptrace_scope)".to_owned()
         }
         NoSamples::TooOften { most } => {
             format!("a timer fires {most} times a second at most there, with the kernel's tick")

@@ -37,6 +37,7 @@ pub fn profile(past: Option<Past>) -> Profile {
             without_kernel: 1,
             unnamed: 4,
             by_timer: 2,
+            untimed: 1,
         },
         nodes: vec![node(0, "main", 100, 10), node(1, "solve", 90, 90)],
         left_out_ns: 5,

@@ -127,6 +127,7 @@ fn the_rank_is_told_and_answers() {
     assert!(is_asked() && told.until_ns.load(Ordering::Relaxed) > now_ns());
     assert_eq!(timers.outcome(), Err(NoSamples::NextCall));
     assert_eq!(timers.soon(), Ok(()), "it may come later");
+    fake.sample(0);
     timers.order(&[TID], 1_000_000);
     assert!(!is_asked(), "nothing new");
     told.done

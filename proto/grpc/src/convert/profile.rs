@@ -28,6 +28,7 @@ pub fn reply(profile: &Profile, begin_ns: u64, coverage: v1::Coverage) -> v1::Pr
         frequency_max: seen.frequency.1,
         ranks_without_kernel: seen.without_kernel,
         ranks_by_timer: seen.by_timer,
+        ranks_untimed: seen.untimed,
         samples_unnamed: seen.unnamed,
         left_out_ns: profile.left_out_ns,
         interval: profile.kept.as_ref().map(|kept| v1::ProfileInterval {
@@ -75,6 +76,8 @@ fn without(why: NoSamples, of: &NamedRanks) -> v1::ProfileWithout {
         NoSamples::NextCall => ("next call", 0),
         NoSamples::SignalInUse => ("signal in use", 0),
         NoSamples::TooOften { .. } => ("too often", 0),
+        NoSamples::NoTimers => ("no timers", 0),
+        NoSamples::Unreadable => ("unreadable", 0),
     };
     v1::ProfileWithout {
         reason: reason.to_owned(),

@@ -2816,6 +2816,9 @@ pub struct ProfileReply {
     /// called it.
     #[prost(uint32, tag = "17")]
     pub ranks_by_timer: u32,
+    /// Of these, ranks of which some threads have no timer yet, or none any more.
+    #[prost(uint32, tag = "18")]
+    pub ranks_untimed: u32,
 }
 /// The interval whose samples were taken from buffers, and what is missing of it.
 #[derive(serde::Serialize)]
@@ -2889,9 +2892,10 @@ pub struct ProfileWithout {
     /// "off", "starting" (not in MPI_Init yet), "ended" (before sampling began), "silent" (its
     /// supervisor did not answer in time), "forbidden" (by the kernel), "unsupported" (by the kernel),
     /// "no room" (memory, descriptors or processes), "broken" (the sampler has ended), "not then"
-    /// (it was not sampled in the interval, or its buffers keep no samples), "next call" (a timer is
-    /// set with its next call of MPI), "signal in use" (the program handles the timer's signal itself),
-    /// "too often" (for a timer).
+    /// (it was not sampled in the interval, or its buffers keep no samples), "next call" (timers
+    /// are set when a call of MPI returns), "signal in use" (the program handles the signal of the timers
+    /// itself), "too often" (for timers), "no timers" (the kernel gives none, or not so many),
+    /// "unreadable" (its memory, by what the kernel allows).
     #[prost(string, tag = "1")]
     pub reason: ::prost::alloc::string::String,
     /// Number of ranks.
