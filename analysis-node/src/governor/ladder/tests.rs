@@ -45,7 +45,12 @@ fn each_step_has_its_sentence_and_its_order() {
         ]
     );
     let orders: Vec<&str> = seen.iter().map(|(_, order)| order.as_str()).collect();
-    let expected = [(3, "250 Hz"), (5, "off"), (8, "off"), (11, "off")];
+    let expected = [
+        (3, "250 Hz by timers in the ranks"),
+        (5, "off"),
+        (8, "off"),
+        (11, "off"),
+    ];
     for (at, order) in expected {
         assert_eq!(orders[at], order);
     }

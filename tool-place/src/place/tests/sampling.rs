@@ -295,14 +295,13 @@ fn a_rank_of_which_half_has_come_counts_as_silent() {
 fn another_kind_of_samples_is_numbered_anew() {
     let mut scene = Scene::new();
     let (supervisor, _rank) = scene.attach(0);
-    let orders = [How::perf(200), How::timer(100), How::timer(50), How::OFF];
-    for (how, expected, by) in [
-        (orders[0], orders[0], 0),
-        (orders[1], orders[1], 0),
-        (orders[2], orders[1], 1),
-        (orders[3], How::timer(0), 1),
+    for (command, how, expected, by) in [
+        (1, How::perf(200), How::perf(200), 0),
+        (2, How::timer(100), How::timer(100), 0),
+        (3, How::timer(50), How::timer(100), 1),
+        (4, How::OFF, How::timer(0), 1),
     ] {
-        scene.command(1, Verb::Sampling(how));
+        scene.command(command, Verb::Sampling(how));
         let Some(ToSupervisor::Sample {
             sampling,
             how: told,
