@@ -140,7 +140,7 @@ fn root_server(layout: &Layout, position: Position, args: RootArgs, library: Str
         budget_bytes,
         hold_lease_ns: args.hold_ns,
         recording: args.recording == Recording::On,
-        strategy: args.strategy,
+        strategy: Box::new(args.strategy),
         sampling: args.sampling,
         selection: Box::new(args.selection),
         metrics: Box::new(Measured {

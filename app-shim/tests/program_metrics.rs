@@ -5,6 +5,8 @@
 mod clock;
 #[path = "../src/track/program_metrics.rs"]
 mod program_metrics;
+#[path = "../src/signals.rs"]
+mod signals;
 
 use invivo_proto::shm::program_metric::{CLAIMED, COUNTER, FREE, GIVEN_UP, VALUE};
 use invivo_proto::shm::{PROGRAM_METRICS_MAX, PROGRAM_NAME_BYTES, ProgramMetric};

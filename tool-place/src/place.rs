@@ -353,7 +353,7 @@ impl Place {
     fn begin(&mut self, now: Now, job: &JobInfo) -> Vec<Up> {
         let budget = &mut self.local.feed.budget;
         budget.begin(job.buffer_bytes, job.budget_bytes);
-        buffer_keeping::begin(job.strategy, &mut self.local);
+        buffer_keeping::begin(*job.strategy, &mut self.local);
         self.is_ready = true;
         if self.local.salvages {
             return Vec::new();

@@ -129,7 +129,7 @@ pub struct JobInfo {
     /// Whether recording is on from the start.
     pub recording: bool,
     /// What buffers keep when not everything fits.
-    pub strategy: Strategy,
+    pub strategy: Box<Strategy>,
     /// How each rank is sampled from the start.
     pub sampling: Sampling,
     /// What of regions and functions is recorded from the start.

@@ -177,7 +177,7 @@ pub fn downs() -> Vec<Down> {
         budget_bytes: 1 << 30,
         hold_lease_ns: 600_000_000_000,
         recording: true,
-        strategy: strategy(),
+        strategy: Box::new(strategy()),
         sampling: Sampling::timer(251),
         selection: Box::new(selection()),
         metrics: Box::new(measured()),

@@ -112,7 +112,7 @@ fn a_job_begins_with_its_strategy() {
     let strategy: Strategy = "duration:1us".parse().unwrap();
     let mut scene = Scene::of(JobInfo {
         recording: true,
-        strategy,
+        strategy: Box::new(strategy),
         ..JobInfo::default()
     });
     let (_supervisor, _writer) = scene.attach(0);

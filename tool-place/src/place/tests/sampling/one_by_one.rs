@@ -97,7 +97,7 @@ fn a_rank_whose_buffer_is_full_is_sampled_less_often() {
         recording: true,
         sampling: How::perf(1000),
         buffer_bytes: 256 << 10,
-        strategy: "samples".parse().expect("a strategy"),
+        strategy: Box::new("samples".parse().expect("a strategy")),
         ..JobInfo::default()
     });
     let (supervisor, _writer) = sampled(&mut scene, 1000);
