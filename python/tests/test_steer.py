@@ -73,14 +73,6 @@ def test_samples_are_those_of_the_command(observed, job):
     told = observed.cli("profile", "--inside", "--interval", "0s..600s")[0]
     kept = job.profile(since=0, until=600)
     assert kept.samples > 100 and kept.to_dict()["nodes"] == told["nodes"]
-    # By timers, added to it.
-    reply = job.sampling(timer=True)
-    assert reply.done == reply.targets == RANKS
-    assert (job.profile().ranks_by_timer, job.profile().frequency_max) == (RANKS, 99)
-    measuring = job.status().measuring
-    assert measuring and measuring.sampling_by_timer and measuring.sampling_frequency == 99
-    until("samples by timers", lambda: job.profile().samples > kept.samples + 20)
-    job.sampling(0)
     assert kept.interval.to_ns > kept.interval.from_ns == 0
     assert kept.interval.cut_ranks == 0
     assert kept.interval.samples_not_kept == told["interval"]["samples_not_kept"]
@@ -88,6 +80,15 @@ def test_samples_are_those_of_the_command(observed, job):
     assert (whole.samples, whole.nodes) == (kept.samples, kept.nodes)
     ahead = job.profile(since=500, until=600)
     assert (ahead.samples, [one.reason for one in ahead.without]) == (0, ["not then"])
+    # By timers, added to it.
+    reply = job.sampling(timer=True)
+    assert reply.done == reply.targets == RANKS
+    assert (job.profile().ranks_by_timer, job.profile().frequency_max) == (RANKS, 99)
+    status = job.status().status
+    measuring = status and status.measuring
+    assert measuring and measuring.sampling_by_timer and measuring.sampling_frequency == 99
+    until("samples by timers", lambda: job.profile().samples > kept.samples + 20)
+    job.sampling(0)
     observed.end()
 
 
