@@ -1879,7 +1879,8 @@ class ProfileReply(Answer):
     samples: int
     """Number of samples."""
     samples_lost: int
-    """Samples that the kernel had no room for; they are in no node."""
+    """Samples that the kernel had no room for, or for which a timer was late; they are in no node.
+    """
     cpu_ns: int
     """Time on a processor that the samples stand for, in ns."""
     elapsed_ns: int

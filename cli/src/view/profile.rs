@@ -232,8 +232,12 @@ pub fn notes(profile: &ProfileReply) -> Vec<String> {
         ));
     }
     if profile.samples_lost > 0 {
+        let why = match profile.ranks_by_timer {
+            0 => "the kernel had no room for them",
+            _ => "timers were late, or what they had written was read late",
+        };
         notes.push(format!(
-            "{} lost, in no line above: the kernel had no room for them (a lower frequency helps)",
+            "{} lost, in no line above: {why} (a lower frequency helps)",
             were(profile.samples_lost)
         ));
     }

@@ -2782,7 +2782,7 @@ pub struct ProfileReply {
     /// Number of samples.
     #[prost(uint64, tag = "6")]
     pub samples: u64,
-    /// Samples that the kernel had no room for; they are in no node.
+    /// Samples that the kernel had no room for, or for which a timer was late; they are in no node.
     #[prost(uint64, tag = "7")]
     pub samples_lost: u64,
     /// Time on a processor that the samples stand for, in ns.
