@@ -73,8 +73,8 @@ pub struct KeptTime {
 pub struct Sampled {
     /// Samples.
     pub samples: u64,
-    /// Samples that the kernel had no room for, or timers were late for: they are in no node. Nobody
-    /// knows of which time they are.
+    /// Samples that the kernel had no room for, or timers were late for: they are in no node.
+    /// Nobody knows of which time they are.
     pub lost: u64,
     /// Time on a processor that the samples stand for, in ns.
     pub cpu_ns: u64,
