@@ -40,6 +40,7 @@ mod lifecycle;
 mod limits;
 mod process;
 mod record;
+mod registers;
 mod resolve;
 mod signals;
 mod spin_lock;

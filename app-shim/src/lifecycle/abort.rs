@@ -1,12 +1,13 @@
 //! Saves what was recorded before `MPI_Abort` ends the job.
 
-use super::fault::{self, Registers};
+use super::fault;
 use super::supervisor;
 use crate::clock::ticks;
 use crate::limits::ABORT_WAIT_NS;
 use crate::process;
 use crate::record::location::Here;
 use crate::record::thread_location;
+use crate::registers::Registers;
 use core::ffi::c_int;
 use core::sync::atomic::Ordering;
 use invivo_proto::channel::ABORTING;

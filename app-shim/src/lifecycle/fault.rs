@@ -15,6 +15,7 @@ use super::supervisor;
 use crate::clock::monotonic_ns;
 use crate::limits::{ALTERNATE_STACK_BYTES, FAULT_WAIT_NS};
 use crate::process;
+use crate::registers::Registers;
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::mem::{MaybeUninit, transmute, zeroed};
@@ -57,47 +58,6 @@ static BEFORE: [Before; SIGNALS.len()] = [const {
         state: AtomicU32::new(UNTOUCHED),
     }
 }; SIGNALS.len()];
-
-/// Where a thread is.
-#[derive(Clone, Copy)]
-pub struct Registers {
-    instruction: u64,
-    stack: u64,
-    frame: u64,
-}
-
-impl Registers {
-    /// Of the caller, whose frame must be there for as long as somebody may follow its path.
-    #[inline(always)]
-    pub fn here() -> Registers {
-        let (instruction, stack, frame): (u64, u64, u64);
-        // SAFETY: reads three registers.
-        unsafe {
-            core::arch::asm!(
-                "lea {0}, [rip]", "mov {1}, rsp", "mov {2}, rbp",
-                out(reg) instruction, out(reg) stack, out(reg) frame,
-                options(nomem, nostack, preserves_flags),
-            );
-        }
-        Registers {
-            instruction,
-            stack,
-            frame,
-        }
-    }
-
-    /// Of the thread that a signal has interrupted.
-    unsafe fn interrupted(context: *mut c_void) -> Registers {
-        // SAFETY: the context that the kernel gave the handler.
-        let registers = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
-        let of = |number: c_int| registers.get(number as usize).map_or(0, |at| *at as u64);
-        Registers {
-            instruction: of(libc::REG_RIP),
-            stack: of(libc::REG_RSP),
-            frame: of(libc::REG_RBP),
-        }
-    }
-}
 
 /// Begins to watch for faults, behind the real `MPI_Init`: what MPI has set there by now is what
 /// was there before.

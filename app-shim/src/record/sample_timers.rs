@@ -133,8 +133,7 @@ fn carry_out(wanted: &SampleTimers, handler: Handler) -> u32 {
         _ => &[],
     };
     for timer in timers.iter_mut().filter(|timer| timer.tid != 0) {
-        let is_wanted = |tid: &&_| tid_of(tid) == timer.tid;
-        if !threads.iter().any(|tid| is_wanted(&tid)) {
+        if !threads.iter().any(|tid| tid_of(tid) == timer.tid) {
             delete(timer);
         }
     }

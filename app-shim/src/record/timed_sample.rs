@@ -8,6 +8,7 @@ use super::sample_timers::{delete_all, is_ours, place, run_errand};
 use crate::clock::monotonic_ns;
 use crate::errno::keeping_errno;
 use crate::process;
+use crate::registers::Registers;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering;
 use invivo_proto::shm::{Page, TIMER_STACK_BYTES, TimerSample};
@@ -26,14 +27,6 @@ struct TimerInfo {
     /// How often it fired while its signal was pending.
     overrun: c_int,
     value: usize,
-}
-
-/// Where a thread was.
-#[derive(Clone, Copy)]
-struct Registers {
-    code: u64,
-    stack: u64,
-    frame: u64,
 }
 
 /// Our handler.
@@ -55,23 +48,17 @@ pub unsafe extern "C" fn on_signal(
         return;
     };
     // SAFETY: the context that the kernel gave.
-    let registers = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
-    let of = |number: c_int| registers.get(number as usize).map_or(0, |at| *at as u64);
-    let at = Registers {
-        code: of(libc::REG_RIP),
-        stack: of(libc::REG_RSP),
-        frame: of(libc::REG_RBP),
-    };
+    let at = unsafe { Registers::interrupted(context) };
     let missed = u32::try_from(info.overrun).unwrap_or(0);
     keeping_errno(|| sample(page, at, missed));
 }
 
 fn sample(page: &Page, at: Registers, missed: u32) {
+    let begin = monotonic_ns();
     if page.control.errand.load(Ordering::Relaxed) != 0 {
         run_errand(page, on_signal);
     }
     let timers = &page.sample_timers;
-    let begin = monotonic_ns();
     if begin >= timers.until_ns.load(Ordering::Relaxed) {
         // Nobody is there any more who wants it.
         delete_all();
@@ -104,7 +91,7 @@ fn write(place: &TimerSample, number: u64, time_ns: u64, at: Registers, missed: 
     let tid = unsafe { libc::gettid() };
     place.tid.store(tid as u32, Ordering::Relaxed);
     place.missed.store(missed, Ordering::Relaxed);
-    place.code.store(at.code, Ordering::Relaxed);
+    place.code.store(at.instruction, Ordering::Relaxed);
     place.stack.store(at.stack, Ordering::Relaxed);
     place.frame.store(at.frame, Ordering::Relaxed);
     let copied = copy_stack(place, at.stack as usize);

@@ -13,6 +13,7 @@ use invivo_proto::shm::{
     timer_refusal,
 };
 use rustix::time::{ClockId, clock_getres, clock_gettime};
+use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -229,32 +230,38 @@ impl<'m> Timers<'m> {
         if self.memory.read_some(at, bytes) < bytes.len() {
             return Found::Gone;
         }
-        let state = word(bytes, 0);
+        let state = word(bytes, offset_of!(TimerSample, state));
         if state < wanted {
             return Found::Writing;
         }
         if state != wanted || self.memory.word(at) != Some(wanted) {
             return Found::Gone;
         }
-        let both = word(bytes, 16);
+        // The thread, and behind it how many were missed.
+        let both = word(bytes, offset_of!(TimerSample, tid));
         let (tid, missed) = (both as u32, (both >> 32) as u32);
         let tid = i32::try_from(tid).ok();
         let Some(tid) = tid.filter(|tid| self.threads.contains(tid)) else {
             return Found::Gone;
         };
-        let copied = usize::try_from(word(bytes, 48)).unwrap_or(usize::MAX);
+        let copied =
+            usize::try_from(word(bytes, offset_of!(TimerSample, copied))).unwrap_or(usize::MAX);
         Found::Whole(tid, missed, copied.min(TIMER_STACK_BYTES))
     }
 }
 
 fn sample(bytes: &[u8], copied: usize) -> Sample<'_> {
     let registers = Registers {
-        code: word(bytes, 24),
-        stack: word(bytes, 32),
-        frame: Some(word(bytes, 40)),
+        code: word(bytes, offset_of!(TimerSample, code)),
+        stack: word(bytes, offset_of!(TimerSample, stack)),
+        frame: Some(word(bytes, offset_of!(TimerSample, frame))),
     };
     let stack = &bytes[TIMER_SAMPLE_HEAD..TIMER_SAMPLE_HEAD + copied];
-    Sample::in_program(word(bytes, 8), registers, stack)
+    Sample::in_program(
+        word(bytes, offset_of!(TimerSample, time_ns)),
+        registers,
+        stack,
+    )
 }
 
 /// The word at this offset, which lies in the head of a sample.

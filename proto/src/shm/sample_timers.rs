@@ -81,10 +81,12 @@ pub struct TimerSample {
 unsafe impl Sync for TimerSample {}
 
 const _: () = {
-    assert!(core::mem::offset_of!(TimerSample, copied) == 48);
-    assert!(core::mem::offset_of!(TimerSample, bytes) == TIMER_SAMPLE_HEAD);
+    // Read as one word.
+    assert!(
+        core::mem::offset_of!(TimerSample, missed) == core::mem::offset_of!(TimerSample, tid) + 4
+    );
     assert!(size_of::<TimerSample>().is_multiple_of(64));
 };
 
 /// Bytes of a [`TimerSample`] before those of the stack.
-pub const TIMER_SAMPLE_HEAD: usize = 56;
+pub const TIMER_SAMPLE_HEAD: usize = core::mem::offset_of!(TimerSample, bytes);
