@@ -39,7 +39,7 @@ use std::collections::{BTreeMap, VecDeque};
 pub const ASKED_MAX: usize = 32;
 
 const _: () = assert!(
-    ASKED_MAX + final_result::QUESTIONS.len() + 2 < invivo_tbon::limits::WAVES_MAX,
+    ASKED_MAX + final_result::QUESTIONS.len() + 3 < invivo_tbon::limits::WAVES_MAX,
     "the tree has room for the root's own questions"
 );
 

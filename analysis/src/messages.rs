@@ -30,6 +30,7 @@ mod matcher;
 mod outbox;
 mod posted;
 mod refused;
+mod site_clipping;
 mod travel;
 mod unresolved;
 mod waiting;
@@ -49,12 +50,13 @@ use calls::LastCall;
 use counters::{Counters, UnmatchedReason};
 use invivo_proto::control::peer::Clipping;
 use invivo_proto::control::results;
-use invivo_proto::ids::{CommLocal, Rank, RegionId};
+use invivo_proto::ids::{CommLocal, Rank};
 use invivo_proto::rank_set::RankSet;
 use invivo_proto::record::{Call, Facts, Part, RecordKind};
 use matcher::Matcher;
 use outbox::Outbox;
 use posted::{InOrder, Pattern};
+use site_clipping::SiteClipping;
 use unresolved::{Key, Unknown, Unresolved};
 use waiting::{Channel, Endpoint, Side, UNKNOWN_NS};
 
@@ -131,7 +133,7 @@ impl Messages {
     #[inline]
     pub fn record(&mut self, of: &Of<'_, impl Fn(u64) -> u64>, call: &Call, parts: &[Part]) {
         if follows(call.facts.kind) || !parts.is_empty() {
-            self.begin_call(of, call.facts.region);
+            self.begin_call(of, &call.facts);
         }
         if follows(call.facts.kind) {
             self.facts(of, &call.facts, call.request, of.begin);
@@ -180,19 +182,22 @@ impl Messages {
         };
         match facts.kind {
             RecordKind::Send | RecordKind::PostSend if facts.peer >= 0 => {
-                let sender = (of.rank.0, RegionId(0));
+                let sender = LastCall {
+                    number: of.rank.0,
+                    ..LastCall::default()
+                };
                 let endpoint = endpoint(of, facts.bytes_out, error_ns, sender);
                 self.counters.sent(&endpoint);
                 self.resolve(of.rank, pattern, Side::Send, endpoint, of.communicators);
             }
             RecordKind::PostRecv => of_rank.receives.post(request, posted, pattern),
             RecordKind::Recv if facts.peer >= 0 => {
-                let endpoint = endpoint(of, facts.bytes_in, error_ns, (last.number, last.region));
+                let endpoint = endpoint(of, facts.bytes_in, error_ns, last);
                 self.counters.received(&endpoint);
                 of_rank.receives.receive(pattern, endpoint, ready);
             }
             RecordKind::CompletedRecv if facts.peer >= 0 => {
-                let endpoint = endpoint(of, facts.bytes_in, error_ns, (last.number, last.region));
+                let endpoint = endpoint(of, facts.bytes_in, error_ns, last);
                 self.counters.received(&endpoint);
                 of_rank
                     .receives
@@ -359,7 +364,8 @@ impl Messages {
     pub fn reset(&mut self, at_ns: u64) {
         self.each_endpoint(|endpoint| {
             if endpoint.error_ns == UNKNOWN_NS {
-                endpoint.clipping = Clipping::Outside;
+                let site = endpoint.site_clipping.site();
+                endpoint.site_clipping = SiteClipping::new(site, Clipping::Outside);
             }
         });
         self.counters.sums = EMPTY;
@@ -433,12 +439,7 @@ fn follows(kind: RecordKind) -> bool {
 }
 
 #[inline]
-fn endpoint(
-    of: &Of<'_, impl Fn(u64) -> u64>,
-    bytes: u64,
-    error_ns: u32,
-    (who, region): (u32, RegionId),
-) -> Endpoint {
+fn endpoint(of: &Of<'_, impl Fn(u64) -> u64>, bytes: u64, error_ns: u32, by: LastCall) -> Endpoint {
     let (begin_ns, end_ns) = ((of.job_ns)(of.begin), (of.job_ns)(of.end));
     Endpoint {
         begin_ns,
@@ -446,9 +447,9 @@ fn endpoint(
         bytes,
         epoch: of.epoch,
         error_ns,
-        who,
-        region,
-        clipping: of.clipping,
+        who: by.number,
+        region: by.region,
+        site_clipping: SiteClipping::new(by.site, of.clipping),
     }
 }
 

@@ -1,4 +1,5 @@
-//! The table of call sites: calls, durations and bytes by function and place in the program.
+//! The table of call sites: calls, durations, bytes and waiting by function and place in the
+//! program.
 //!
 //! Leaf state: for each rank one row per function and site, reached through an index by the rank's
 //! own number of the site. What the function table says of bytes holds here as well: a receive that
@@ -10,6 +11,7 @@
 
 use crate::code_files::CodeFiles;
 use crate::functions::{Row, add, bytes};
+use crate::waits::{self, Waits};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -113,8 +115,9 @@ impl Sites {
         }
     }
 
-    /// The table so far: those `rows_max` rows that have the most time ([`ROWS_MAX`] at most).
-    pub fn find(&self, rows_max: u32) -> Found {
+    /// The table so far: those `rows_max` rows that have the most time ([`ROWS_MAX`] at most), with
+    /// the waiting of these ranks, where that is known.
+    pub fn find(&self, rows_max: u32, waits: Option<&Waits>) -> Found {
         let mut found = Found::default();
         found.table.rows_max = rows_max.min(ROWS_MAX);
         for of_rank in &self.ranks {
@@ -131,9 +134,14 @@ impl Sites {
                 let stats = SiteStats {
                     stats: row.stats(of_rank.rank),
                     ranks: 1,
-                    named: Vec::new(),
+                    ..SiteStats::default()
                 };
                 add_row(&mut found.table.rows, site, stats);
+            }
+        }
+        if let Some(waits) = waits {
+            for rank in waits.ranks() {
+                self.wait_at(rank, waits, &mut found);
             }
         }
         cut(&mut found.table);
@@ -141,6 +149,30 @@ impl Sites {
             .code
             .retain(|site, _| found.table.rows.contains_key(site));
         found
+    }
+
+    /// Adds the waiting of a rank to the rows of its calls. Where these were not counted, because
+    /// the table was off then, it has rows of its own.
+    fn wait_at(&self, rank: Rank, waits: &Waits, found: &mut Found) {
+        let of_rank = self.ranks.iter().find(|of| of.rank == rank);
+        for ((region, site), state, from) in waits.at_sites(rank) {
+            let (place, module) = match of_rank {
+                Some(of_rank) => self.place(of_rank, site),
+                None if site == SiteId::NONE => (Place::NotNoted, None),
+                None => (Place::Others, None),
+            };
+            let site = Site { place, region };
+            if let Some(module) = module {
+                let here = || (module.clone(), rank);
+                found.code.entry(site.clone()).or_insert_with(here);
+            }
+            let row = found.table.rows.entry(site);
+            let row = row.or_insert_with(|| SiteStats {
+                ranks: 1,
+                ..SiteStats::default()
+            });
+            waits::merge_at_site(row.waits.entry(state).or_default(), from);
+        }
     }
 
     /// Where a site of a rank is, and in which file.
@@ -254,6 +286,9 @@ fn add_row(rows: &mut BTreeMap<Site, SiteStats>, site: Site, from: SiteStats) {
         Some(into) => {
             add(&mut into.stats, &from.stats);
             into.ranks = into.ranks.saturating_add(from.ranks);
+            for (state, from) in &from.waits {
+                waits::merge_at_site(into.waits.entry(*state).or_default(), from);
+            }
             // Where one knows more than the other, in whatever order they come.
             if from.named > into.named {
                 into.named = from.named;
@@ -272,6 +307,9 @@ fn cut(table: &mut SiteTable) {
     rows.sort_by_key(|(_, row)| Reverse(row.stats.time.sum_ns));
     for (_, row) in rows.drain(most..) {
         add(&mut table.left_out, &row.stats);
+        for of in row.waits.values() {
+            table.waits_left_out.add(&of.waited);
+        }
         table.rows_left_out += 1;
     }
     table.rows = rows.into_iter().collect();
@@ -286,6 +324,7 @@ pub fn merge(into: &mut SiteTable, from: SiteTable) {
         add_row(&mut into.rows, site, row);
     }
     add(&mut into.left_out, &from.left_out);
+    into.waits_left_out.add(&from.waits_left_out);
     into.rows_left_out = into.rows_left_out.saturating_add(from.rows_left_out);
     into.unnamed = into.unnamed.saturating_add(from.unnamed);
     cut(into);

@@ -14,6 +14,8 @@
 //! Late senders come from the matching of messages ([`crate::messages`]).
 
 mod arriving;
+mod at_sites;
+mod causers;
 mod homes;
 mod meeting;
 mod members;
@@ -22,6 +24,7 @@ mod shape;
 mod sums;
 mod unresolved;
 
+pub use at_sites::{At, merge as merge_at_site};
 pub use homes::GATHERED_MAX;
 pub use members::WAITING_MAX;
 pub use outgoing::OUTGOING_MAX;
@@ -38,6 +41,7 @@ use homes::{Homes, home_number};
 use invivo_proto::control::meetings::{
     Arrived, Caused, Collective, MEETINGS_MAX, Meeting, Meetings, Met,
 };
+use invivo_proto::control::sites::SiteWaits;
 use invivo_proto::control::wait_states::{WaitState, WaitStates};
 use invivo_proto::definition::Definition;
 use invivo_proto::ids::{CommId, Rank, RegionId};
@@ -167,7 +171,7 @@ impl Waits {
             reset_ns,
             ..
         } = self;
-        members.take(open.list, |member, region| {
+        members.take(open.list, |member, at| {
             // What ended before a reset is forgotten.
             if is_known && member.end_ns <= *reset_ns && *reset_ns != 0 {
                 return;
@@ -185,9 +189,9 @@ impl Waits {
                 if wait.ns <= unclear_ns {
                     continue;
                 }
-                sums.charge(index, member.rank, met.of.comm, region, wait);
+                sums.charge(index, member.rank, met.of.comm, at, wait);
                 if let Some(causer) = wait.causer {
-                    blame(sums, outgoing, *numbers, causer, region, wait);
+                    blame(sums, outgoing, *numbers, causer, at.0, wait);
                 }
             }
         });
@@ -210,8 +214,8 @@ impl Waits {
             ns: late.ns,
             causer: Some(late.sender),
         };
-        self.sums
-            .charge(index, late.receiver, late.comm, late.region, &wait);
+        let at = (late.region, late.site);
+        self.sums.charge(index, late.receiver, late.comm, at, &wait);
         blame(
             &mut self.sums,
             &mut self.outgoing,
@@ -378,6 +382,20 @@ impl Waits {
                 .iter_mut()
                 .for_each(|one| one.arrival.untimed = true);
         }
+    }
+
+    /// Where a rank has waited so far: by function and site, in no order. Sums of all ranks are
+    /// those of the answer by wait state and function.
+    pub fn at_sites(&self, rank: Rank) -> impl Iterator<Item = (At, WaitState, &SiteWaits)> {
+        let index = self.numbers.index(rank);
+        index
+            .into_iter()
+            .flat_map(|index| self.sums.at_sites(index))
+    }
+
+    /// The ranks that may have waited.
+    pub fn ranks(&self) -> impl Iterator<Item = Rank> {
+        self.numbers.iter()
     }
 
     /// The answer so far, with so many rows by rank at most.

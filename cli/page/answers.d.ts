@@ -205,6 +205,9 @@ export interface CallSitesReply {
   left_out: FunctionRow | null;
   rows_unnamed: number;
   analysis: AnalysisStatus | null;
+  waits_left_out: WaitStateRow | null;
+  wait_states: AnalysisStatus | null;
+  messages: AnalysisStatus | null;
 }
 
 export interface CallSiteRow {
@@ -215,6 +218,21 @@ export interface CallSiteRow {
   functions: CodeFunction[];
   ranks: number;
   calls: FunctionRow | null;
+  waits: SiteWaitRow[];
+}
+
+export interface SiteWaitRow {
+  wait_state: string;
+  waits: number;
+  time_ns: number;
+  max_ns: number;
+  max_rank: number;
+  causers: Causer[];
+}
+
+export interface Causer {
+  rank: number;
+  time_ns: number;
 }
 
 export interface CodeFunction {

@@ -1,6 +1,6 @@
 // The MPI function table: of all ranks, by rank, or by where in the program calls are made.
 
-import { code } from './code.js';
+import { place } from './code.js';
 import { choice, el, say, showNotes } from './dom.js';
 import { Table } from './table.js';
 import { count, counted, duration, share, size } from './units.js';
@@ -16,13 +16,6 @@ const WAYS = /** @type {[string, string][]} */ ([
 
 /** Rows of the answer; the table says how many there are beyond. */
 const ROWS_MAX = 4096;
-
-/** Where a row's calls are made. @param {CallSiteRow} row */
-function place(row) {
-  if (row.kind === 'nowhere') return 'code in no file';
-  if (row.kind === 'others') return 'other sites';
-  return row.kind === 'code' ? code(row) : 'not noted';
-}
 
 /** @type {import('./screen').Screen} */
 export const functions = {

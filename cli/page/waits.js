@@ -1,11 +1,16 @@
-// Who waits for whom: by wait state, by rank with who made others wait, and by communicator.
+// Who waits for whom: by wait state, by where in the program, by rank with who made others wait, and
+// by communicator.
 
+import { place } from './code.js';
 import { el, say, showNotes } from './dom.js';
 import { Table } from './table.js';
 import { count, counted, duration, share } from './units.js';
 
 /** @typedef {import('./answers').WaitStateRow} WaitStateRow */
 /** @typedef {import('./answers').RankWaits} RankWaits */
+/** @typedef {import('./answers').CallSiteRow} CallSiteRow */
+/** @typedef {import('./answers').SiteWaitRow} SiteWaitRow */
+/** @typedef {SiteWaitRow & {site: CallSiteRow, function: string}} WaitAt */
 
 /** Ranks that waited longest, and as many that made others wait. */
 const RANKS_MAX = 256;
@@ -34,6 +39,14 @@ export const waits = {
     ];
     /** @type {Table<WaitStateRow>} */
     const states = new Table('By wait state, since the start or the last reset', columns);
+    const causer = (/** @type {WaitAt} */ { causers: [first], time_ns }) =>
+      first ? `rank ${first.rank} (${share(first.time_ns, time_ns)})` : '';
+    /** @type {Table<WaitAt>} */
+    const sites = new Table('By call site, and for whom', [
+      { head: 'called from', left: true, of: (row) => place(row.site) },
+      .../** @type {import('./table').Column<any>[]} */ (columns),
+      { head: 'mostly for', left: true, of: causer },
+    ]);
     /** @type {Table<WaitStateRow & {communicator: string}>} */
     const communicators = new Table('By communicator', [
       { head: 'communicator', left: true, of: (row) => row.communicator },
@@ -56,6 +69,16 @@ export const waits = {
       { head: 'waited most as', left: true, of: (row) => most(row, 'time_ns') },
       { head: 'made others wait most as', left: true, of: (row) => most(row, 'caused_ns') },
     ]);
+
+    /** @param {import('./answers').CallSitesReply} reply */
+    function drawSites(reply) {
+      const rows = reply.rows.flatMap((site) =>
+        site.waits.map((waits) => ({ ...waits, site, function: site.calls?.function ?? '' })),
+      );
+      rows.sort((a, b) => b.time_ns - a.time_ns);
+      const left = reply.waits_left_out?.time_ns ?? 0;
+      sites.show(rows, left > 0 ? `${duration(left)} at other sites` : '');
+    }
 
     /** @param {import('./answers').WaitStatesReply & {text?: string}} reply */
     function draw(reply) {
@@ -93,8 +116,27 @@ export const waits = {
     }
 
     return {
-      node: el('div', {}, sentence, states.node, ranks.node, communicators.node, rest, notes),
-      renew: async () => draw(await page.ask('waitstates', { ranks: RANKS_MAX })),
+      node: el(
+        'div',
+        {},
+        sentence,
+        states.node,
+        sites.node,
+        ranks.node,
+        communicators.node,
+        rest,
+        notes,
+      ),
+      async renew() {
+        // An observation keeps no call sites.
+        sites.node.hidden = Boolean(page.hello?.job?.observation);
+        const [reply, where] = await Promise.all([
+          page.ask('waitstates', { ranks: RANKS_MAX }),
+          sites.node.hidden ? null : page.ask('sites'),
+        ]);
+        draw(reply);
+        if (where) drawSites(where);
+      },
     };
   },
 };

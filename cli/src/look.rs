@@ -84,6 +84,7 @@ pub async fn observation(mut client: Client) -> Result<Response<Option<Explanati
     Ok(Response::new(explain_run(Run {
         grid,
         waits,
+        sites: CallSitesReply::default(),
         functions: functions.into_inner().rows,
         recorded_ns,
     })))

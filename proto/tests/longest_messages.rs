@@ -3,6 +3,7 @@
 mod samples;
 
 use invivo_proto::control;
+use invivo_proto::control::wait_states::{WaitState, Waited};
 use invivo_proto::control::{contexts, fault, local, profile, regions, sites, stacks};
 use invivo_proto::ids::{CommId, Rank, RegionId, WorldRank};
 
@@ -55,6 +56,17 @@ fn the_longest_message_of_a_place_fits() {
     assert!(bytes <= control::peer::PEER_BYTES_MAX, "{bytes}");
 }
 
+fn longest_waits() -> sites::SiteWaits {
+    let causer = sites::Causer {
+        rank: Rank(u32::MAX),
+        ns: u64::MAX,
+    };
+    sites::SiteWaits {
+        waited: Waited::once(u64::MAX, Rank(u32::MAX)),
+        causers: vec![causer; sites::CAUSERS_MAX],
+    }
+}
+
 /// A table of call sites is as long as its page says: below 4 MiB.
 #[test]
 fn the_longest_table_of_call_sites_fits() {
@@ -73,6 +85,10 @@ fn the_longest_table_of_call_sites_fits() {
         };
         let stats = sites::SiteStats {
             named: vec![named; local::INLINED_MAX],
+            // A function has two ways to wait at most.
+            waits: [WaitState::WaitAtNxN, WaitState::NxNCompletion]
+                .map(|state| (state, longest_waits()))
+                .into(),
             ..samples::results::site_stats()
         };
         (site, stats)

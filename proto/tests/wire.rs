@@ -218,6 +218,7 @@ fn limits_are_the_sources() {
         ("local::PROFILE_PART_MAX", local::PROFILE_PART_MAX as i64),
         ("sites::ROWS_MAX", sites::ROWS_MAX.into()),
         ("sites::FILE_BYTES_MAX", sites::FILE_BYTES_MAX as i64),
+        ("sites::CAUSERS_MAX", sites::CAUSERS_MAX as i64),
         ("contexts::CONTEXTS_MAX", contexts::CONTEXTS_MAX.into()),
         ("regions::ROWS_MAX", regions::ROWS_MAX.into()),
         ("metrics::METRICS_MAX", metrics::METRICS_MAX as i64),

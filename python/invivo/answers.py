@@ -442,6 +442,12 @@ class CallSitesReply(Answer):
     """Number of rows whose names did not come in time; they are in the next answer."""
     analysis: AnalysisStatus
     """Whether the table is kept, and when it was not."""
+    waits_left_out: WaitStateRow
+    """Waiting in calls of the rows that are not sent, in any way."""
+    wait_states: AnalysisStatus
+    """Whether wait states are looked for, and when they were not."""
+    messages: AnalysisStatus
+    """The same of the matching of messages, which finds late senders."""
 
 
 @dataclass(frozen=True)
@@ -464,6 +470,39 @@ class CallSiteRow(Answer):
     """Number of ranks that made the calls."""
     calls: FunctionRow
     """The calls."""
+    waits: list[SiteWaitRow]
+    """Waiting with a cause in these calls, the longest first. Sums over all rows, those that are
+    not sent included, are those of WaitStates."""
+
+
+@dataclass(frozen=True)
+class SiteWaitRow(Answer):
+    """Waiting in one way in calls at one place in the program."""
+
+    wait_state: str
+    """The wait state, by Scalasca's name."""
+    waits: int
+    """Calls that waited."""
+    time_ns: int
+    """For how long, in ns."""
+    max_ns: int
+    """The longest, in ns."""
+    max_rank: int
+    """The rank that had the longest."""
+    causers: list[Causer]
+    """The ranks that were waited for longest, that with the most first, at most 4; none where
+    nobody is waited for."""
+
+
+@dataclass(frozen=True)
+class Causer(Answer):
+    """A rank for which others waited."""
+
+    rank: int
+    """The rank."""
+    time_ns: int
+    """For how long at least, in ns, summed over those that waited. Exact where no more than 4 ranks
+    were waited for; else short of it by a fifth of the row's time at most."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 use super::table::{Side, Table};
 use super::units::{bytes, count, counted, duration, duration_f64, share};
+use invivo_grpc::convert::sites::cut;
 use invivo_grpc::v1::{CallSiteRow, CallSitesReply, CodeFunction, FunctionRow};
 use invivo_proto::control::selection::without_parameters;
 
@@ -14,15 +15,75 @@ pub fn text(reply: &CallSitesReply) -> String {
     if reply.rows.is_empty() {
         return "no MPI call has been recorded yet\n".to_owned();
     }
+    let mut text = by_site(reply).text();
+    if let Some(more) = more(reply) {
+        text.push_str(&format!("{more}\n"));
+    }
+    if reply.rows_unnamed > 0 {
+        text.push_str(&format!(
+            "names of {} did not come in time; ask again\n",
+            counted(reply.rows_unnamed, "row")
+        ));
+    }
+    text
+}
+
+/// What a page shows of a report's call sites: so many rows, those with the most time.
+pub fn shown(reply: &CallSitesReply, rows_max: u32) -> CallSitesReply {
+    let mut shown = reply.clone();
+    cut(&mut shown, rows_max);
+    shown
+}
+
+/// The same in a report: nobody can be asked again.
+pub fn of_report(reply: &CallSitesReply, rows_max: u32) -> String {
+    let shown = shown(reply, rows_max);
+    let mut text = by_site(&shown).text();
+    for line in rest(&shown) {
+        text.push_str(&format!("{line}\n"));
+    }
+    text
+}
+
+/// Sentences about what is not in the table of a report.
+pub fn rest(reply: &CallSitesReply) -> Vec<String> {
+    let mut lines: Vec<String> = more(reply).into_iter().collect();
+    if reply.rows_unnamed > 0 {
+        let rows = counted(reply.rows_unnamed, "row");
+        lines.push(format!("names of {rows} had not been looked up"));
+    }
+    lines
+}
+
+/// Which rows are not there; nothing where all are.
+fn more(reply: &CallSitesReply) -> Option<String> {
+    let left_out = reply.left_out.as_ref()?;
+    (reply.rows_left_out > 0).then(|| {
+        format!(
+            "... and {} with less time: {} in {}",
+            counted(reply.rows_left_out, "row"),
+            counted(left_out.calls, "call"),
+            duration(left_out.time_ns)
+        )
+    })
+}
+
+/// Time of all rows, of those that are left out as well.
+pub fn whole_ns(reply: &CallSitesReply) -> u64 {
+    let calls = reply.rows.iter().filter_map(|row| row.calls.as_ref());
+    let times = calls.chain(&reply.left_out).map(|calls| calls.time_ns);
+    times.fold(0, u64::saturating_add)
+}
+
+/// The rows, in the order of the answer.
+pub fn by_site(reply: &CallSitesReply) -> Table {
     let none = FunctionRow::default();
     let rows: Vec<(&CallSiteRow, &FunctionRow)> = reply
         .rows
         .iter()
         .map(|row| (row, row.calls.as_ref().unwrap_or(&none)))
         .collect();
-    let left_out = reply.left_out.as_ref().unwrap_or(&none);
-    let shown: u64 = rows.iter().map(|(_, calls)| calls.time_ns).sum();
-    let whole = shown.saturating_add(left_out.time_ns);
+    let whole = whole_ns(reply);
     let clipped = rows.iter().any(|(_, calls)| calls.clipped > 0);
     let mut columns = vec![
         ("called from", Side::Left),
@@ -56,22 +117,7 @@ pub fn text(reply: &CallSitesReply) -> String {
         cells.extend(clipped.then(|| count(calls.clipped)));
         table.row(cells);
     }
-    let mut text = table.text();
-    if reply.rows_left_out > 0 {
-        text.push_str(&format!(
-            "... and {} with less time: {} in {}\n",
-            counted(reply.rows_left_out, "row"),
-            counted(left_out.calls, "call"),
-            duration(left_out.time_ns)
-        ));
-    }
-    if reply.rows_unnamed > 0 {
-        text.push_str(&format!(
-            "names of {} did not come in time; ask again\n",
-            counted(reply.rows_unnamed, "row")
-        ));
-    }
-    text
+    table
 }
 
 /// Where a row's calls are made: the function and its line, those that it was inlined into behind

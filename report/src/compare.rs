@@ -2,7 +2,7 @@
 //! can be chance.
 //!
 //! ```text
-//! quantities <- run            what is taken from a report
+//! quantities <- run <- call_sites     what is taken from a report
 //! changes <- quantities        what is found
 //! rank_sums                    how probable a difference is by chance
 //! verdicts <- rank_sums        the same for many quantities at once
@@ -10,6 +10,7 @@
 //! text                         the page
 //! ```
 
+mod call_sites;
 mod changes;
 mod quantities;
 mod rank_sums;
@@ -31,13 +32,12 @@ use run::Run;
 /// None of the sides may be empty, nor have more than [`RUNS_MAX`] runs.
 pub fn compare(base: &[Report], new: &[Report], threshold: f64) -> Comparison {
     let mut changes = changes(base, new);
-    // Regions are judged for themselves: how many a program has says nothing of its functions.
-    let whole = (changes.iter())
-        .take_while(|one| one.quantity.region.is_none())
-        .count();
-    let (whole, regions) = changes.split_at_mut(whole);
+    // Call sites and regions are judged for themselves: how many a program has says nothing of its
+    // functions.
     let judge = |changes| verdicts::judge(changes, (base.len(), new.len()), threshold);
-    let runs_needed = judge(whole).max(judge(regions));
+    let of_one_kind = |a: &Change, b: &Change| a.quantity.kind() == b.quantity.kind();
+    let kinds = changes.chunk_by_mut(of_one_kind);
+    let runs_needed = kinds.map(judge).max().unwrap_or(1);
     Comparison {
         worse: changes.iter().any(|one| one.verdict == Verdict::Worse),
         notes: unlike::notes(base, new),
@@ -62,15 +62,15 @@ fn runs(of: &[Report]) -> Runs {
 }
 
 fn changes(base: &[Report], new: &[Report]) -> Vec<Change> {
-    let of = |reports| -> Vec<Run<'_>> { <[Report]>::iter(reports).map(Run::of).collect() };
-    let (base, new) = (of(base), of(new));
+    let [base, new] = Run::of_sides(base, new);
     let values = |quantity: &Quantity, runs: &[Run<'_>]| -> Vec<f64> {
         runs.iter().filter_map(|run| quantity.of(run)).collect()
     };
     let whole = quantities::of_the_whole().into_iter();
     let functions = quantities::of_functions(&base, &new).into_iter();
+    let sites = quantities::of_call_sites(&base, &new).into_iter();
     let regions = quantities::of_regions(&base, &new).into_iter();
-    let all = whole.chain(functions).chain(regions);
+    let all = whole.chain(functions).chain(sites).chain(regions);
     let all = all.filter_map(|quantity| {
         let (base, new) = (values(&quantity, &base), values(&quantity, &new));
         let (base_median, new_median) = (median(&base)?, median(&new)?);

@@ -45,6 +45,9 @@ pub struct Report {
     /// Who waited for whom, where that was looked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_states: Option<v1::WaitStatesReply>,
+    /// Calls and waiting by where in the program they are, where that was noted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_sites: Option<v1::CallSitesReply>,
     /// Time by region of the program, where it has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub regions: Option<v1::RegionsReply>,
@@ -127,6 +130,11 @@ impl Report {
             efficiency: None,
             explanation: None,
             wait_states: wait_states(&result.waits),
+            call_sites: Report::call_sites(convert::sites::reply(
+                &result.sites,
+                u32::MAX,
+                v1::Coverage::default(),
+            )),
             regions: Report::regions(convert::regions::reply(
                 &result.regions,
                 u32::MAX,
@@ -192,6 +200,7 @@ impl Report {
                 ..v1::GridReply::default()
             },
             waits: self.wait_states.clone().unwrap_or_default(),
+            sites: self.call_sites.clone().unwrap_or_default(),
             functions: Report::function_rows(&self.totals),
             recorded_ns: recording::span_ns(&self.status()),
         })
@@ -210,6 +219,19 @@ impl Report {
             recording: Some(self.recording),
             ..v1::JobStatus::default()
         }
+    }
+
+    /// The table of call sites; nothing where nobody noted any.
+    pub(crate) fn call_sites(reply: v1::CallSitesReply) -> Option<v1::CallSitesReply> {
+        let is_there = reply.rows.iter().any(|row| row.kind != "not noted");
+        // All of them are the report's own.
+        is_there.then_some(v1::CallSitesReply {
+            coverage: None,
+            analysis: None,
+            wait_states: None,
+            messages: None,
+            ..reply
+        })
     }
 
     /// The table of regions; nothing of a program without any.

@@ -77,7 +77,14 @@ fn explain(seen: &Seen, site: Option<Site>) -> Explanation {
     let waiting = efficiency.and_then(|of| {
         let all_ns = seen.interval_ns as f64 * f64::from(of.ranks);
         let in_mpi_ns = (1.0 - of.parallel_efficiency) * all_ns;
-        waits::waiting(&seen.waits_before, &seen.waits_after, in_mpi_ns)
+        let of = waits::waiting(&seen.waits_before, &seen.waits_after, in_mpi_ns)?;
+        let at = sites::waited_at(&seen.before, &seen.after, &of.wait_state, &of.function);
+        let (place, place_share) = at.unwrap_or_default();
+        Some(Waiting {
+            place,
+            place_share,
+            ..of
+        })
     });
     let mut explanation = Explanation {
         limit: Limit::Unknown,

@@ -17,9 +17,11 @@ mod tables;
 mod tests;
 
 use crate::contents::Report;
-use crate::text::{RANK_ROWS, REGION_ROWS, summary};
-use crate::{analyses, coverage, functions, left_out, regions, wait_states};
-use invivo_grpc::v1::WaitStateRow;
+use crate::text::{RANK_ROWS, REGION_ROWS, SITE_ROWS, summary};
+use crate::{
+    analyses, call_sites, coverage, functions, left_out, regions, wait_states, waits_by_site,
+};
+use invivo_grpc::v1::{CallSiteRow, WaitStateRow};
 use invivo_proto::control::analyses::Analysis;
 use markup::Html;
 
@@ -36,6 +38,7 @@ pub fn html(report: &Report) -> String {
     ranks::times(&mut page, report);
     function_tables(&mut page, report);
     waits(&mut page, report);
+    sites(&mut page, report);
     regions(&mut page, report);
     matrix(&mut page, report);
     facts::completeness(&mut page, report);
@@ -112,6 +115,31 @@ fn waits(page: &mut Html, report: &Report) {
     let parts: Vec<f64> = of.rows.iter().map(part).collect();
     tables::table(page, &wait_states::by_state(&of.rows), &parts);
     tables::table(page, &wait_states::by_rank(of), &[]);
+    page.markup("</section>\n");
+    let sites = report.call_sites.as_ref();
+    if let Some(at) = sites.and_then(|of| waits_by_site::by_place(of, SITE_ROWS as usize)) {
+        page.element("<section><h2>", waits_by_site::HEADING, "</h2>\n");
+        tables::table(page, &at.table, &at.parts);
+        tables::sentences(page, &at.rest.unwrap_or_default());
+        page.markup("</section>\n");
+    }
+}
+
+fn sites(page: &mut Html, report: &Report) {
+    let Some(of) = &report.call_sites else {
+        return;
+    };
+    let shown = call_sites::shown(of, SITE_ROWS);
+    page.markup("<section><h2>Call sites, most time first</h2>\n");
+    let whole = call_sites::whole_ns(&shown).max(1) as f64;
+    let time = |row: &CallSiteRow| row.calls.as_ref().map_or(0, |calls| calls.time_ns);
+    let parts: Vec<f64> = (shown.rows.iter())
+        .map(|row| time(row) as f64 / whole)
+        .collect();
+    tables::table(page, &call_sites::by_site(&shown), &parts);
+    for line in call_sites::rest(&shown) {
+        tables::sentences(page, &line);
+    }
     page.markup("</section>\n");
 }
 

@@ -7,7 +7,8 @@
 //! compare explain                     runs beside each other; what limits a job, in a sentence
 //! death fault efficiency left_out     parts of these
 //! timeline_pages timeline      pages become an observation, and that a picture and a file
-//! analyses coverage functions matrix profile recording selection status
+//! analyses call_sites coverage functions matrix profile recording regions selection status
+//! wait_states waits_by_site
 //!                                     tables, sentences about an answer
 //! table units glyphs terminal         columns, numbers with units, characters
 //! ```
@@ -47,6 +48,7 @@ pub mod timeline;
 pub mod timeline_pages;
 pub mod units;
 pub mod wait_states;
+pub mod waits_by_site;
 
 pub use contents::Report;
 pub use html::html;

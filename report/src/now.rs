@@ -20,6 +20,8 @@ pub struct Answers {
     pub functions: v1::FunctionsReply,
     pub matrix: v1::MatrixReply,
     pub waits: v1::WaitStatesReply,
+    /// Nothing of an observation, which has no call sites.
+    pub call_sites: Option<v1::CallSitesReply>,
     pub regions: v1::RegionsReply,
 }
 
@@ -51,6 +53,7 @@ impl Report {
                 coverage: None,
                 ..waits
             }),
+            call_sites: answers.call_sites.and_then(Report::call_sites),
             regions: Report::regions(answers.regions),
             ended: Vec::new(),
             ended_left_out: 0,

@@ -4,11 +4,14 @@ use crate::Report;
 use crate::timeline_pages::EndContext;
 use invivo_proto::control::analyses::AnalysesStatus;
 use invivo_proto::control::link::{Final, JobDescription};
+use invivo_proto::control::local::Named;
 use invivo_proto::control::regions::{Region, RegionStats, RegionTable};
 use invivo_proto::control::results::{
     Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Moments, Traffic,
 };
+use invivo_proto::control::sites::{Causer, Place, Site, SiteStats, SiteTable, SiteWaits};
 use invivo_proto::control::tree::{Ended, RankEnded};
+use invivo_proto::control::wait_states::{WaitState, Waited};
 use invivo_proto::ids::{Rank, RegionId};
 use invivo_proto::mpi;
 use std::collections::BTreeMap;
@@ -102,6 +105,7 @@ fn sample() -> Final {
         hang: Box::default(),
         waits: Box::default(),
         regions: Box::default(),
+        sites: Box::default(),
         shut_down: false,
     }
 }
@@ -172,6 +176,70 @@ fn regions_are_in_the_report() {
     // A program without regions has no section of them.
     let without = text(&sample(), &EndContext::default());
     assert!(!without.contains("Regions"), "{without}");
+}
+
+/// So do its call sites, with who waits there for whom.
+#[test]
+fn call_sites_are_in_the_report() {
+    let rows = (0..30).map(|number| {
+        let site = Site {
+            place: Place::Code {
+                file: "app".into(),
+                build_id: Vec::new(),
+                offset: number,
+            },
+            region: RegionId(1),
+        };
+        let mut of = SiteStats {
+            ranks: 2,
+            named: vec![Named {
+                function: "step".into(),
+                line: format!("app.c:{number}"),
+            }],
+            waits: [(WaitState::LateSender, late(1_000_000 * number))].into(),
+            ..SiteStats::default()
+        };
+        of.stats.time.count = 5;
+        of.stats.time.sum_ns = 1_000_000 * (60 - number);
+        (site, of)
+    });
+    let of = Final {
+        sites: Box::new(SiteTable {
+            rows: rows.collect(),
+            rows_max: 256,
+            ..SiteTable::default()
+        }),
+        ..sample()
+    };
+    let page = text(&of, &EndContext::default());
+    for part in [
+        "\nCall sites, most time first\ncalled from ",
+        "\nstep (app.c:0) ",
+        "\n... and 10 rows with less time: 50 calls in 355 ms\n",
+        "\nWait states by call site, longest first\ncalled from ",
+        "\nstep (app.c:29) ",
+        "  rank 4 (100.0 %)\nstep (app.c:28) ",
+        "\n... and 45.0 ms at other sites, in 9 rows\n",
+    ] {
+        assert_eq!(page.matches(part).count(), 1, "{part:?} in\n{page}");
+    }
+    let told = json(&of, &EndContext::default());
+    let read: Report = serde_json::from_str(&told).expect("a report");
+    let sites = read.call_sites.expect("call sites");
+    assert_eq!(sites.rows.len(), 30);
+    let wait = &sites.rows[29].waits[0];
+    assert_eq!((wait.time_ns, wait.causers[0].rank), (29_000_000, 4));
+    // Where nobody noted them there is no section.
+    let without = text(&sample(), &EndContext::default());
+    assert!(!without.contains("Call sites"), "{without}");
+}
+
+/// Rank 1 waits for rank 4.
+fn late(ns: u64) -> SiteWaits {
+    SiteWaits {
+        waited: Waited::once(ns, Rank(1)),
+        causers: vec![Causer { rank: Rank(4), ns }],
+    }
 }
 
 #[test]

@@ -3,14 +3,16 @@
 use crate::contents::Report;
 use crate::units::{counted, duration, share};
 use crate::{
-    analyses, coverage, death, efficiency, fault, functions, left_out, matrix, recording, regions,
-    status, terminal, wait_states,
+    analyses, call_sites, coverage, death, efficiency, fault, functions, left_out, matrix,
+    recording, regions, status, terminal, wait_states, waits_by_site,
 };
 use invivo_grpc::v1;
 use invivo_proto::control::analyses::Analysis;
 
 /// Rows by rank and function on the page: the worst; all of them are in the JSON report.
 pub(crate) const RANK_ROWS: usize = 20;
+/// Call sites on the page; all that are known are in the JSON report.
+pub(crate) const SITE_ROWS: u32 = 20;
 /// Regions on the page; all that are known are in the JSON report.
 pub(crate) const REGION_ROWS: u32 = 20;
 /// Ranks that ended early on the page: the first; all that are known are in the JSON report.
@@ -68,6 +70,11 @@ pub fn text(report: &Report) -> String {
     page.push_str(&left_out::rank_rows(rank_rows.len(), left_out, RANK_ROWS));
     if let Some(waits) = &report.wait_states {
         page.push_str(&format!("\nWait states\n{}", wait_states::text(waits)));
+    }
+    if let Some(of) = &report.call_sites {
+        page.push_str(&waits_by_site::of_report(of, SITE_ROWS as usize));
+        page.push_str("\nCall sites, most time first\n");
+        page.push_str(&call_sites::of_report(of, SITE_ROWS));
     }
     if let Some(of) = &report.regions {
         page.push_str("\nRegions of the program, most own time first\n");

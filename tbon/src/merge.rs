@@ -60,7 +60,7 @@ pub(crate) fn nothing(query: Query) -> Partial {
         Query::Profile { .. } => Partial::Profile(Box::default()),
         Query::Analyses => Partial::Analyses(Box::default()),
         Query::Grid(_) => Partial::Grid(Box::default()),
-        Query::Sites { rows_max } => Partial::Sites(Box::new(SiteTable {
+        Query::Sites { rows_max, .. } => Partial::Sites(Box::new(SiteTable {
             rows_max,
             ..SiteTable::default()
         })),

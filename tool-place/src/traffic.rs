@@ -384,6 +384,11 @@ impl Traffic {
         self.messages.to_partial()
     }
 
+    /// Waiting so far.
+    pub fn waits(&self) -> &Waits {
+        &self.waits
+    }
+
     /// Who waited for whom so far, with so many rows by rank at most.
     pub fn wait_states(&self, ranks_max: u32) -> WaitStates {
         self.waits.to_partial(ranks_max)

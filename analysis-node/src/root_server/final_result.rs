@@ -23,7 +23,9 @@ pub const LAST_MATRIX_SIDE: u32 = 256;
 pub const LAST_WAITING_RANKS: u32 = 64;
 /// Regions with the most own time.
 pub const LAST_REGIONS: u32 = 256;
-/// What the result is made of, beside the regions.
+/// Call sites with the most time.
+pub const LAST_SITES: u32 = 256;
+/// What the result is made of, beside what has names of functions.
 pub(super) const QUESTIONS: [Query; 5] = [
     Query::Functions {
         rank_rows_max: LAST_RANK_ROWS,
@@ -39,6 +41,8 @@ pub(super) const QUESTIONS: [Query; 5] = [
 ];
 /// A note of a result whose end was hurried while names were looked up.
 const LACKS_REGIONS: &str = "the regions of some ranks did not come in time, and are missing";
+/// Likewise.
+const LACKS_SITES: &str = "the call sites of some ranks did not come in time, and are missing";
 /// An additional query after a death. A rank that waits for a dead one has done so for most
 /// of the quiet that precedes.
 pub(super) const WHO_WAITS: Query = Query::Hang {
@@ -57,6 +61,8 @@ pub(super) struct FinalResult {
     unanswered: usize,
     /// Regions of some ranks did not come in time.
     lacks_regions: bool,
+    /// Nor did call sites.
+    lacks_sites: bool,
 }
 
 impl FinalResult {
@@ -73,6 +79,7 @@ impl FinalResult {
                 hang: Box::default(),
                 waits: Box::default(),
                 regions: Box::default(),
+                sites: Box::default(),
                 shut_down: false,
             },
             analyses: AnalysesStatus::default(),
@@ -81,6 +88,7 @@ impl FinalResult {
             has_table: false,
             unanswered: 0,
             lacks_regions: false,
+            lacks_sites: false,
         }
     }
 
@@ -102,10 +110,17 @@ impl FinalResult {
 
     /// These tool processes have no part in this answer, and these ranks report to them.
     pub fn silent(&mut self, answer: &Answer, silent: Vec<(WorldRank, RankSet)>) {
-        if matches!(answer, Answer::Regions(..)) {
-            // Who still looks up names is not lost.
-            self.lacks_regions = !silent.is_empty();
-            return;
+        // Who still looks up names is not lost.
+        match answer {
+            Answer::Regions(..) => {
+                self.lacks_regions = !silent.is_empty();
+                return;
+            }
+            Answer::Sites(..) => {
+                self.lacks_sites = !silent.is_empty();
+                return;
+            }
+            _ => {}
         }
         let room = SILENT_MAX.saturating_sub(self.silent.len());
         self.silent.extend(silent.into_iter().take(room));
@@ -124,7 +139,13 @@ impl FinalResult {
             rows_max: LAST_REGIONS,
             named: names,
         };
-        let more = [Some(regions), who_waits].into_iter().flatten();
+        let sites = Query::Sites {
+            rows_max: LAST_SITES,
+            named: names,
+        };
+        let more = [Some(regions), Some(sites), who_waits]
+            .into_iter()
+            .flatten();
         self.unanswered = QUESTIONS.len() + more.clone().count();
         QUESTIONS.into_iter().chain(more)
     }
@@ -162,6 +183,11 @@ impl FinalResult {
                     self.result.regions = regions;
                 }
             }
+            Answer::Sites(sites, _) => {
+                if !self.lacks_sites || self.result.sites.rows.len() < sites.rows.len() {
+                    self.result.sites = sites;
+                }
+            }
             // The tree is shut down only after the result; nothing to take over.
             Answer::Refused(_)
             | Answer::Job(_)
@@ -175,7 +201,7 @@ impl FinalResult {
             | Answer::Metrics(..)
             | Answer::Profile(..)
             | Answer::Grid(..) => {}
-            Answer::Sites(..) | Answer::Saved(..) => {}
+            Answer::Saved(..) => {}
         }
         self.unanswered = self.unanswered.saturating_sub(1);
     }
@@ -194,7 +220,12 @@ impl FinalResult {
         let lost = lost.map(|(process, ranks)| {
             format!("tool process {process} did not answer: what it held of ranks {ranks} is lost")
         });
-        let lacks = self.lacks_regions.then(|| LACKS_REGIONS.to_owned());
+        let lacks = [
+            (self.lacks_regions, LACKS_REGIONS),
+            (self.lacks_sites, LACKS_SITES),
+        ];
+        let lacks = lacks.into_iter().filter(|(lacks, _)| *lacks);
+        let lacks = lacks.map(|(_, note)| note.to_owned());
         let notes = &mut result.status.notes;
         notes.splice(0..0, lost.chain(lacks));
         result.status.cut_notes();

@@ -291,5 +291,5 @@ fn refused_questions_leave_room_for_the_last_ones() {
     assert_eq!(id, ASKED_MAX as u64);
     scene.tick(1);
     scene.up(Up::Drained);
-    assert_eq!(Scene::waves(&scene.tick(1)).len(), QUESTIONS.len() + 1);
+    assert_eq!(Scene::waves(&scene.tick(1)).len(), QUESTIONS.len() + 2);
 }

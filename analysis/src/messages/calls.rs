@@ -2,7 +2,7 @@
 //! time for late senders is the longest of theirs, once.
 
 use alloc::vec::Vec;
-use invivo_proto::ids::{CommId, Rank, RegionId};
+use invivo_proto::ids::{CommId, Rank, RegionId, SiteId};
 
 /// A call that waited for a late sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub struct Late {
     pub comm: CommId,
     /// The function that completed the receive.
     pub region: RegionId,
+    /// Where that was called.
+    pub site: SiteId,
     /// For how long, in ns.
     pub ns: u64,
     /// How far the clock of either side may have been off, in ns.
@@ -26,6 +28,7 @@ pub struct Late {
 pub struct LastCall {
     pub begin: u64,
     pub region: RegionId,
+    pub site: SiteId,
     /// Where it completes several receives.
     pub number: u32,
 }
@@ -116,6 +119,7 @@ mod tests {
             sender: Rank(sender),
             comm: CommId::WORLD,
             region: RegionId(1),
+            site: SiteId(2),
             ns,
             error_ns: 0,
         })

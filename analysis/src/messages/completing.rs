@@ -2,17 +2,18 @@
 
 use super::calls::{LastCall, Late};
 use super::{Messages, Of};
-use invivo_proto::ids::{Rank, RegionId};
+use invivo_proto::ids::{Rank, SiteId};
 use invivo_proto::record::{Facts, Part, RecordKind};
 
 impl Messages {
     /// What follows is of this call.
     #[inline]
-    pub(super) fn begin_call(&mut self, of: &Of<'_, impl Fn(u64) -> u64>, region: RegionId) {
+    pub(super) fn begin_call(&mut self, of: &Of<'_, impl Fn(u64) -> u64>, facts: &Facts) {
         if let Some(index) = self.numbers.index(of.rank) {
             self.ranks[index].last = LastCall {
                 begin: of.begin,
-                region,
+                region: facts.region,
+                site: facts.site,
                 number: 0,
             };
         }
@@ -27,11 +28,12 @@ impl Messages {
         };
         let last = &mut self.ranks[index].last;
         // More parts of another thread's call: the function is not known, and the call is none of
-        // those that only look.
+        // those that only look; nor is it known where that is called.
         if last.begin != of.begin {
             *last = LastCall {
                 begin: of.begin,
                 region: last.region,
+                site: SiteId::NONE,
                 number: 0,
             };
         }

@@ -87,7 +87,7 @@ impl Counters {
     #[inline]
     pub fn counts(&self, endpoint: &Endpoint) -> bool {
         let is_behind = endpoint.error_ns == UNKNOWN_NS || endpoint.end_ns > self.reset_ns;
-        endpoint.clipping != Clipping::Outside && is_behind
+        endpoint.site_clipping.clipping() != Clipping::Outside && is_behind
     }
 
     /// Counts a message that was sent.
@@ -137,7 +137,7 @@ impl Counters {
         let end_ns = receive.end_ns.max(send.begin_ns);
         let clipped = [send, receive]
             .iter()
-            .any(|endpoint| endpoint.clipping == Clipping::Clipped);
+            .any(|endpoint| endpoint.site_clipping.clipping() == Clipping::Clipped);
         // A message that was under way during a pause took longer for that reason alone; it is
         // counted and not timed.
         let pause = self.pauses.net(send.begin_ns.min(receive.begin_ns), end_ns);
@@ -165,6 +165,7 @@ impl Counters {
             sender: Rank(send.who),
             comm: channel.comm,
             region: receive.region,
+            site: receive.site_clipping.site(),
             ns: send.begin_ns.min(receive.end_ns) - receive.begin_ns,
             error_ns: send.error_ns.max(receive.error_ns).into(),
         });

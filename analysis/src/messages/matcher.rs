@@ -141,8 +141,9 @@ fn impossible(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::messages::site_clipping::SiteClipping;
     use invivo_proto::control::peer::Clipping;
-    use invivo_proto::ids::{CommId, Rank, RegionId};
+    use invivo_proto::ids::{CommId, Rank, RegionId, SiteId};
 
     #[test]
     fn channels_in_which_one_waits_are_bounded_too() {
@@ -163,7 +164,7 @@ mod tests {
                 error_ns: 0,
                 who: 0,
                 region: RegionId(0),
-                clipping: Clipping::Whole,
+                site_clipping: SiteClipping::new(SiteId::NONE, Clipping::Whole),
             };
             matcher.meet(channel, Side::Receive, endpoint, 0, &mut counters);
         }

@@ -1,10 +1,11 @@
 //! Collects sends whose receivers report to another place, until they are sent there.
 
+use super::site_clipping::SiteClipping;
 use super::waiting::{Channel, Endpoint};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use invivo_proto::control::peer::{ENDPOINTS_MAX, SendEndpoint};
-use invivo_proto::ids::{Rank, RegionId};
+use invivo_proto::ids::{Rank, RegionId, SiteId};
 
 /// Sends that wait for the way to another place: some 5 MB, as long as that takes when it is not
 /// stuck. Further ones are given up.
@@ -79,7 +80,7 @@ fn close((channel, endpoint): (Channel, Endpoint)) -> SendEndpoint {
         begin_ns: endpoint.begin_ns,
         end_ns: endpoint.end_ns,
         epoch: endpoint.epoch,
-        clipping: endpoint.clipping,
+        clipping: endpoint.site_clipping.clipping(),
     }
 }
 
@@ -101,7 +102,7 @@ pub fn open(send: &SendEndpoint, error_ns: u32) -> (Channel, Endpoint) {
         error_ns,
         who: send.sender.0,
         region: RegionId(0),
-        clipping: send.clipping,
+        site_clipping: SiteClipping::new(SiteId::NONE, send.clipping),
     };
 
     (channel, endpoint)

@@ -3,10 +3,10 @@
 //!
 //! One channel has either sends or receives waiting, never both: they would have been matched.
 
+use super::site_clipping::SiteClipping;
 use alloc::vec::Vec;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
-use invivo_proto::control::peer::Clipping;
 use invivo_proto::ids::{CommId, Rank, RegionId};
 use rustc_hash::FxBuildHasher;
 
@@ -44,8 +44,8 @@ pub struct Endpoint {
     pub who: u32,
     /// Of a receive: the function that completed it.
     pub region: RegionId,
-    /// Whether it counts.
-    pub clipping: Clipping,
+    /// Of a receive: where that is called. Of both: whether it counts.
+    pub site_clipping: SiteClipping,
 }
 
 // Four of them and the links between them fill as many cache lines as they did without.

@@ -1,10 +1,13 @@
 use super::*;
+use crate::messages::Late;
 use crate::moments;
 use crate::moments::tests::nearly_equal;
 use crate::testing::{self, RANKS, Recorded};
 use alloc::format;
 use invivo_proto::control::local::Named;
 use invivo_proto::control::results::FunctionStats;
+use invivo_proto::control::sites::CAUSERS_MAX;
+use invivo_proto::ids::CommId;
 use invivo_proto::mpi::peer;
 use invivo_proto::record::{Facts, RecordKind};
 use proptest::prelude::*;
@@ -115,7 +118,7 @@ fn sums(table: &SiteTable) -> (u64, u64, u64) {
 proptest! {
     #[test]
     fn the_table_equals_a_direct_count(all in testing::recorded()) {
-        let found = fed(&all, |_| true).find(ALL);
+        let found = fed(&all, |_| true).find(ALL, None);
         let expected = naive(&all);
         prop_assert!(found.table.rows.keys().eq(expected.keys()));
         for (site, row) in &found.table.rows {
@@ -135,12 +138,12 @@ proptest! {
         place_of in prop::collection::vec(0usize..4, RANKS as usize),
         rows_max in 0u32..8,
     ) {
-        let flat = fed(&all, |_| true).find(ALL).table;
+        let flat = fed(&all, |_| true).find(ALL, None).table;
         for rows_max in [ALL, rows_max] {
             let mut joined = SiteTable::default();
             for place in 0..4 {
                 let here = fed(&all, |rank| place_of[rank.0 as usize] == place);
-                merge(&mut joined, here.find(rows_max).table);
+                merge(&mut joined, here.find(rows_max, None).table);
             }
             prop_assert_eq!(sums(&joined), sums(&flat));
             prop_assert!(joined.rows.len() <= rows_max as usize);
@@ -150,6 +153,70 @@ proptest! {
                     prop_assert!(same(&row.stats, &flat.rows[site].stats));
                     prop_assert_eq!(row.ranks, flat.rows[site].ranks);
                 }
+            }
+        }
+    }
+}
+
+proptest! {
+    /// Whatever is cut: waiting stands in the rows of its calls, and its sums are those of wait
+    /// states by function.
+    #[test]
+    fn waiting_stands_where_it_was(
+        calls in prop::collection::vec((0..RANKS, 0u16..5, 1u16..4), 0..60),
+        waits in prop::collection::vec((0..RANKS, 0u16..5, 1u16..4, 1u64..1000), 0..60),
+        rows_max in 0u32..6,
+        split in 0..=RANKS,
+    ) {
+        let place = |ranks: core::ops::Range<u32>| {
+            let mut sites = Sites::default();
+            for &(rank, site, region) in calls.iter().filter(|of| ranks.contains(&of.0)) {
+                sites.record(Rank(rank), &call(site, region), &[], 10, false);
+            }
+            let place_of = alloc::boxed::Box::new(|_| Some(0));
+            let home_of = alloc::boxed::Box::new(|_| 0);
+            let mut here = Waits::new(ranks.clone(), RANKS, 0, home_of, place_of);
+            for &(rank, site, region, ns) in waits.iter().filter(|of| ranks.contains(&of.0)) {
+                here.late(&Late {
+                    receiver: Rank(rank),
+                    sender: Rank((rank + 1) % RANKS),
+                    comm: CommId::WORLD,
+                    region: RegionId(region),
+                    site: SiteId(site),
+                    ns,
+                    error_ns: 0,
+                });
+            }
+            ranks.map(Rank).for_each(|rank| define(&mut sites, rank));
+            (sites, here)
+        };
+        let mut expected: BTreeMap<Site, u64> = BTreeMap::new();
+        for &(rank, site, region, ns) in &waits {
+            let place = truth(Rank(rank), SiteId(site));
+            *expected.entry(Site { place, region: RegionId(region) }).or_default() += ns;
+        }
+        for rows_max in [ALL, rows_max] {
+            let mut table = SiteTable::default();
+            let mut by_function = invivo_proto::control::wait_states::WaitStates::default();
+            for (sites, waits) in [place(0..split), place(split..RANKS)] {
+                merge(&mut table, sites.find(rows_max, Some(&waits)).table);
+                waits::merge(&mut by_function, waits.to_partial(0));
+            }
+            let in_rows = |of: &SiteStats| of.waits.values().map(|of| of.waited.ns).sum::<u64>();
+            let all = by_function.kinds.values().map(|of| of.ns).sum::<u64>();
+            let told: u64 = table.rows.values().map(in_rows).sum();
+            prop_assert_eq!(told + table.waits_left_out.ns, all);
+            if rows_max == ALL {
+                let mut told: BTreeMap<Site, u64> = BTreeMap::new();
+                for (site, row) in &table.rows {
+                    told.insert(site.clone(), in_rows(row));
+                    for of in row.waits.values() {
+                        let causers: u64 = of.causers.iter().map(|causer| causer.ns).sum();
+                        prop_assert!(causers <= of.waited.ns && of.causers.len() <= CAUSERS_MAX);
+                    }
+                }
+                told.retain(|_, ns| *ns > 0);
+                prop_assert_eq!(&told, &expected);
             }
         }
     }
@@ -185,7 +252,7 @@ fn a_receive_counts_its_bytes_where_it_was_posted() {
         ..Part::default()
     };
     sites.record(Rank(0), &call(2, 3), &[completed], 500, false);
-    let rows = sites.find(ALL).table.rows;
+    let rows = sites.find(ALL, None).table.rows;
     let of = |site, region| {
         let site = Site {
             place: truth(Rank(0), SiteId(site)),
@@ -213,10 +280,10 @@ fn what_a_rank_makes_up_is_bounded() {
         of_rank.rows.len()
     );
     assert!(of_rank.index.len() <= usize::from(SITES_MAX) + 2);
-    let found = sites.find(ALL);
+    let found = sites.find(ALL, None);
     assert_eq!(sums(&found.table).0, 3 * (1 << 16));
     sites.reset();
-    assert!(sites.find(ALL).table.rows.is_empty());
+    assert!(sites.find(ALL, None).table.rows.is_empty());
 }
 
 #[test]
@@ -234,6 +301,7 @@ fn names_stay_whichever_part_knows_them() {
             stats: FunctionStats::default(),
             ranks: 1,
             named: named.iter().map(name).collect(),
+            ..SiteStats::default()
         };
         SiteTable {
             rows: [(site, row)].into(),

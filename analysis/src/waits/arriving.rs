@@ -38,7 +38,7 @@ impl Waits {
             peer: facts.peer,
             ordinal: call.ordinal,
             shape,
-            region: facts.region,
+            at: (facts.region, facts.site),
             arrival: Arrival {
                 rank: of.rank,
                 begin_ns,
@@ -110,7 +110,7 @@ impl Waits {
             last_ns: 0,
             is_due: false,
         });
-        open.list = self.members.push(open.list, one.arrival, one.region);
+        open.list = self.members.push(open.list, one.arrival, one.at);
         open.came += 1;
         open.last_ns = open.last_ns.max(one.arrival.begin_ns);
         meeting::merge(&mut open.untold, &one.arrival.meeting());

@@ -1,9 +1,9 @@
 //! Members that wait for the others of their collective: one list for each collective, all of them
 //! in one table, so that a collective that comes and goes takes no memory of its own.
 
+use super::at_sites::At;
 use super::meeting::Arrival;
 use alloc::vec::Vec;
-use invivo_proto::ids::RegionId;
 
 /// Members that wait at one place for others of their collective, some 14 MB: seconds of a place
 /// whose ranks do nothing else. When more would wait, the older half of them is given up.
@@ -15,9 +15,12 @@ pub type List = u32;
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     member: Arrival,
-    region: RegionId,
+    at: At,
     next: List,
 }
+
+// What the memory that the limit states is computed from.
+const _: () = assert!(size_of::<Entry>() == 32);
 
 /// All members that wait.
 #[derive(Clone, Debug, Default)]
@@ -35,30 +38,30 @@ impl Members {
 
     /// Puts a member before those of a list; the list.
     #[inline]
-    pub fn push(&mut self, list: List, member: Arrival, region: RegionId) -> List {
+    pub fn push(&mut self, list: List, member: Arrival, at: At) -> List {
         let entry = Entry {
             member,
-            region,
+            at,
             next: list,
         };
         self.len += 1;
-        let Some(at) = self.free.checked_sub(1) else {
+        let Some(index) = self.free.checked_sub(1) else {
             self.all.push(entry);
             return self.all.len() as List;
         };
-        let free = &mut self.all[at as usize];
+        let free = &mut self.all[index as usize];
         self.free = free.next;
         *free = entry;
-        at + 1
+        index + 1
     }
 
     /// Takes a list out, and gives each of its members.
     #[inline]
-    pub fn take(&mut self, list: List, mut each: impl FnMut(&Arrival, RegionId)) {
+    pub fn take(&mut self, list: List, mut each: impl FnMut(&Arrival, At)) {
         let mut next = list;
         while let Some(at) = next.checked_sub(1) {
             let entry = &mut self.all[at as usize];
-            each(&entry.member, entry.region);
+            each(&entry.member, entry.at);
             next = entry.next;
             entry.next = self.free;
             self.free = at + 1;

@@ -1,14 +1,16 @@
 //! Sums of waits: of each rank, of all, and by communicator; and their merge.
 
+use super::at_sites::{At, AtSites};
 use super::shape::Wait;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use hashbrown::HashMap;
+use invivo_proto::control::sites::SiteWaits;
 use invivo_proto::control::wait_states::{
     COMMUNICATORS_MAX, Calls, Kind, RANKS_MAX, RankWaits, Share, WaitState, WaitStates, Waited,
 };
-use invivo_proto::ids::{CommId, Rank, RegionId};
+use invivo_proto::ids::{CommId, Rank};
 use rustc_hash::FxBuildHasher;
 
 /// Communicators of which a place keeps the sums, some 1 MB; waits on further ones are summed.
@@ -22,6 +24,8 @@ struct Rows(Vec<(Kind, Share, u64)>);
 #[derive(Clone, Debug, Default)]
 pub struct Sums {
     ranks: Vec<Rows>,
+    /// The same ranks, by where they waited.
+    sites: Vec<AtSites>,
     communicators: HashMap<CommId, [Waited; WaitState::ALL.len()], FxBuildHasher>,
     left_out: Waited,
     /// See [`WaitStates::unblamed_ns`].
@@ -48,36 +52,27 @@ impl Sums {
     pub fn new(ranks: usize) -> Sums {
         let mut sums = Sums::default();
         sums.ranks.resize_with(ranks, Rows::default);
+        sums.sites.resize_with(ranks, AtSites::default);
         sums
     }
 
     /// A rank, the `index`-th here, waited.
     #[inline]
-    pub fn charge(
-        &mut self,
-        index: usize,
-        rank: Rank,
-        comm: CommId,
-        region: RegionId,
-        wait: &Wait,
-    ) {
-        let Some(rows) = self.ranks.get_mut(index) else {
+    pub fn charge(&mut self, index: usize, rank: Rank, comm: CommId, at: At, wait: &Wait) {
+        let (Some(rows), Some(sites)) = (self.ranks.get_mut(index), self.sites.get_mut(index))
+        else {
             return;
         };
-        let (_, share, max_ns) = rows.of((wait.state, region));
+        sites.charge(at, rank, wait);
+        let (_, share, max_ns) = rows.of((wait.state, at.0));
         share.waits += 1;
         share.ns = share.ns.saturating_add(wait.ns);
         *max_ns = wait.ns.max(*max_ns);
-        let one = Waited {
-            waits: 1,
-            ns: wait.ns,
-            max_ns: wait.ns,
-            max_rank: rank,
-        };
+        let one = Waited::once(wait.ns, rank);
         let is_full = self.communicators.len() >= KEPT_MAX;
         match self.communicators.get_mut(&comm) {
-            Some(of) => add(&mut of[wait.state as usize], &one),
-            None if is_full => add(&mut self.left_out, &one),
+            Some(of) => of[wait.state as usize].add(&one),
+            None if is_full => self.left_out.add(&one),
             None => {
                 let of = self.communicators.entry(comm).or_default();
                 of[wait.state as usize] = one;
@@ -93,6 +88,11 @@ impl Sums {
             share.caused = share.caused.saturating_add(waits);
             share.caused_ns = share.caused_ns.saturating_add(ns);
         }
+    }
+
+    /// Where a rank, the `index`-th here, waited.
+    pub fn at_sites(&self, index: usize) -> impl Iterator<Item = (At, WaitState, &SiteWaits)> {
+        self.sites.get(index).into_iter().flat_map(AtSites::iter)
     }
 
     /// The answer of this place, whose ranks are `ranks`, with so many of them at most.
@@ -120,7 +120,7 @@ impl Sums {
                     max_rank: rank,
                 };
                 if share.waits > 0 {
-                    add(partial.kinds.entry(kind).or_default(), &waited);
+                    partial.kinds.entry(kind).or_default().add(&waited);
                 }
             }
             partial.ranks.insert(rank, of_rank);
@@ -135,16 +135,6 @@ impl Sums {
     }
 }
 
-/// Adds waits of others.
-fn add(into: &mut Waited, from: &Waited) {
-    let longest = |of: &Waited| (of.max_ns, Reverse(of.max_rank));
-    if from.waits > 0 && (into.waits == 0 || longest(from) > longest(into)) {
-        (into.max_ns, into.max_rank) = (from.max_ns, from.max_rank);
-    }
-    into.waits = into.waits.saturating_add(from.waits);
-    into.ns = into.ns.saturating_add(from.ns);
-}
-
 /// How long a rank waited, and made others wait.
 pub fn totals(of: &RankWaits) -> (u64, u64) {
     let sum = |ns: fn(&Share) -> u64| of.kinds.values().map(ns).fold(0, u64::saturating_add);
@@ -157,7 +147,7 @@ pub fn merge(into: &mut WaitStates, from: WaitStates) {
     // The answer of nobody asks for no rows; all others of one question ask for the same.
     into.ranks_max = into.ranks_max.max(from.ranks_max);
     for (kind, waited) in from.kinds {
-        add(into.kinds.entry(kind).or_default(), &waited);
+        into.kinds.entry(kind).or_default().add(&waited);
     }
     for (rank, other) in from.ranks {
         let of_rank = into.ranks.entry(rank).or_default();
@@ -173,13 +163,10 @@ pub fn merge(into: &mut WaitStates, from: WaitStates) {
     for (comm, states) in from.communicators {
         let of_comm = into.communicators.entry(comm).or_default();
         for (state, waited) in states {
-            add(of_comm.entry(state).or_default(), &waited);
+            of_comm.entry(state).or_default().add(&waited);
         }
     }
-    add(
-        &mut into.communicators_left_out,
-        &from.communicators_left_out,
-    );
+    (into.communicators_left_out).add(&from.communicators_left_out);
     into.unblamed_ns = into.unblamed_ns.saturating_add(from.unblamed_ns);
     into.clock_error_ns = into.clock_error_ns.max(from.clock_error_ns);
     let (of, more) = (&mut into.calls, &from.calls);
@@ -227,7 +214,7 @@ fn cut(answer: &mut WaitStates) {
         all.sort_by_key(|(comm, of)| (Reverse(sum(of)), *comm));
         for (_, of) in all.drain(COMMUNICATORS_MAX..) {
             for waited in of.values() {
-                add(&mut answer.communicators_left_out, waited);
+                answer.communicators_left_out.add(waited);
             }
         }
         answer.communicators = all.into_iter().collect();

@@ -1,8 +1,9 @@
 //! Calls of collectives whose communicator is not known yet.
 
+use super::at_sites::At;
 use super::meeting::Arrival;
 use super::shape::Shape;
-use invivo_proto::ids::{CommLocal, RegionId};
+use invivo_proto::ids::CommLocal;
 
 /// Calls that wait for their communicator's definition: some 3 MB.
 pub const UNRESOLVED_MAX: usize = 1 << 15;
@@ -13,6 +14,6 @@ pub struct Unresolved {
     pub peer: i32,
     pub ordinal: u64,
     pub shape: Shape,
-    pub region: RegionId,
+    pub at: At,
     pub arrival: Arrival,
 }

@@ -11,7 +11,7 @@ use invivo_report::Report;
 use invivo_report::now::{Answers, RANK_ROWS_MAX, SIDE_MAX};
 use invivo_report::rows::Start;
 use std::path::{Path, PathBuf};
-use tonic::{Response, Status};
+use tonic::{Code, Response, Status};
 
 /// Options of `invivo report`.
 #[derive(Clone, Debug, clap::Args)]
@@ -100,6 +100,12 @@ async fn asked(mut client: Client) -> Result<Response<Answers>, Status> {
     let functions = client.functions(functions).await?.into_inner();
     let matrix = client.matrix(matrix).await?.into_inner();
     let waits = client.wait_states(v1::WaitStatesRequest::default()).await?;
+    let sites = match client.call_sites(v1::CallSitesRequest::default()).await {
+        Ok(sites) => Some(sites.into_inner()),
+        // An observation has none.
+        Err(status) if status.code() == Code::FailedPrecondition => None,
+        Err(status) => return Err(status),
+    };
     let regions = client.regions(v1::RegionsRequest::default()).await?;
     // Last: its coverage is of all that the others have.
     let status = client.status(v1::StatusRequest {}).await?.into_inner();
@@ -113,6 +119,7 @@ async fn asked(mut client: Client) -> Result<Response<Answers>, Status> {
         functions,
         matrix,
         waits: waits.into_inner(),
+        call_sites: sites,
         regions: regions.into_inner(),
     }))
 }

@@ -151,6 +151,7 @@ mod tests {
             hang: Box::default(),
             waits: Box::default(),
             regions: Box::default(),
+            sites: Box::default(),
             shut_down: false,
         };
         let message = encode(&AtEnd::Result(Box::new(result.clone()))).expect("encoded");

@@ -135,6 +135,7 @@ mod tests {
             hang: Box::default(),
             waits: Box::default(),
             regions: Box::default(),
+            sites: Box::default(),
             shut_down: false,
         }
     }

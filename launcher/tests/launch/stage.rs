@@ -153,6 +153,7 @@ impl Stage {
             hang: Box::default(),
             waits: Box::default(),
             regions: Box::default(),
+            sites: Box::default(),
             shut_down,
         };
         let message = encode(&link::AtEnd::Result(Box::new(result))).expect("encoded");

@@ -21,14 +21,18 @@ const MADE: &str = "Made by `cargo xtask generate` from proto/gateway.proto. Do 
 const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../grpc/src/generated");
 /// Messages that a report holds: those alone are read back, from JSON, where a field that a report
 /// of an older version lacks has its default.
-const IN_REPORTS: [&str; 21] = [
+const IN_REPORTS: [&str; 26] = [
     "AnalysisStatus",
+    "CallSiteRow",
+    "CallSitesReply",
+    "Causer",
     "CodeFunction",
     "CollectiveCalls",
     "CommunicatorWaits",
     "Coverage",
     "DroppedByShim",
     "Efficiency",
+    "FunctionRow",
     "Job",
     "Ledger",
     "Observation",
@@ -39,6 +43,7 @@ const IN_REPORTS: [&str; 21] = [
     "RecordingStatus",
     "RegionRow",
     "RegionsReply",
+    "SiteWaitRow",
     "Traffic",
     "WaitStateRow",
     "WaitStatesReply",

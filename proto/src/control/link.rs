@@ -189,6 +189,8 @@ pub struct Final {
     pub waits: Box<WaitStates>,
     /// Time by region, where that was told in time: names of functions may take some.
     pub regions: Box<RegionTable>,
+    /// Calls and waiting by where in the program, likewise.
+    pub sites: Box<SiteTable>,
     /// The measurement was shut down before the job ended: the result is as it was then.
     pub shut_down: bool,
 }

@@ -2,7 +2,8 @@
 
 use super::results::FunctionStats;
 use super::stacks::Named;
-use crate::ids::RegionId;
+use super::wait_states::{WaitState, Waited};
+use crate::ids::{Rank, RegionId};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -13,6 +14,8 @@ use bincode::{Decode, Encode};
 pub const ROWS_MAX: u32 = 2048;
 /// Bytes of a file's name.
 pub const FILE_BYTES_MAX: usize = 64;
+/// Ranks that are told of all for whom somebody waited at a site in one way.
+pub const CAUSERS_MAX: usize = 4;
 
 /// Where a call is made.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
@@ -41,8 +44,25 @@ pub struct Site {
     pub region: RegionId,
 }
 
+/// A rank for which others waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Causer {
+    pub rank: Rank,
+    /// For how long at least, in ns, summed over those that waited. Exact where no more than
+    /// [`CAUSERS_MAX`] ranks were waited for; else short of it by a fifth of all waiting at most.
+    pub ns: u64,
+}
+
+/// Waiting in one way at one site.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct SiteWaits {
+    pub waited: Waited,
+    /// Those that were waited for longest, [`CAUSERS_MAX`] at most; none where nobody is waited for.
+    pub causers: Vec<Causer>,
+}
+
 /// Calls of one function at one place.
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+#[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
 pub struct SiteStats {
     pub stats: FunctionStats,
     /// Ranks that made them.
@@ -50,6 +70,9 @@ pub struct SiteStats {
     /// The functions and source lines there: the innermost first, of those that were inlined; none
     /// where nothing is known.
     pub named: Vec<Named>,
+    /// Waiting in these calls, of the members of collectives that all have come to, and of receivers
+    /// whose messages were matched.
+    pub waits: BTreeMap<WaitState, SiteWaits>,
 }
 
 /// Calls by where they are made.
@@ -63,6 +86,8 @@ pub struct SiteTable {
     pub left_out: FunctionStats,
     /// How many these are.
     pub rows_left_out: u64,
+    /// Waiting in calls of these, in any way.
+    pub waits_left_out: Waited,
     /// Rows whose names did not come in time; the next answer has them.
     pub unnamed: u64,
 }

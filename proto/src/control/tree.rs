@@ -260,11 +260,13 @@ pub enum Query {
     Analyses,
     /// What the ranks did over time.
     Grid(GridQuery),
-    /// Calls by where in the program they are made.
+    /// Calls by where in the program they are made, and waiting in them.
     Sites {
         /// Rows, at most: those with the most time; more than [`super::sites::ROWS_MAX`] are not
         /// given.
         rows_max: u32,
+        /// As in [`Query::Regions`].
+        named: bool,
     },
     /// What the buffers hold, in their own bytes: of a save.
     Save(SaveQuery),

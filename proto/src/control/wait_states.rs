@@ -6,6 +6,7 @@
 use crate::ids::{CommId, Rank, RegionId};
 use alloc::collections::BTreeMap;
 use bincode::{Decode, Encode};
+use core::cmp::Reverse;
 
 /// Rows by rank of an answer, whatever was asked for: twice as many ranks, each with a line for
 /// every function that it waits in, some 20 bytes.
@@ -69,6 +70,28 @@ pub struct Waited {
     pub max_ns: u64,
     /// Who had it; of equally long ones the lowest rank.
     pub max_rank: Rank,
+}
+
+impl Waited {
+    /// Of one wait of a rank.
+    pub const fn once(ns: u64, rank: Rank) -> Waited {
+        Waited {
+            waits: 1,
+            ns,
+            max_ns: ns,
+            max_rank: rank,
+        }
+    }
+
+    /// Adds waits of others.
+    pub fn add(&mut self, from: &Waited) {
+        let longest = |of: &Waited| (of.max_ns, Reverse(of.max_rank));
+        if from.waits > 0 && (self.waits == 0 || longest(from) > longest(self)) {
+            (self.max_ns, self.max_rank) = (from.max_ns, from.max_rank);
+        }
+        self.waits = self.waits.saturating_add(from.waits);
+        self.ns = self.ns.saturating_add(from.ns);
+    }
 }
 
 /// A wait state, and the MPI function in which somebody waits.

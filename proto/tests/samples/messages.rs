@@ -150,7 +150,10 @@ pub fn downs() -> Vec<Down> {
             columns_max: 64,
             rows_max: 32,
         }),
-        Query::Sites { rows_max: 40 },
+        Query::Sites {
+            rows_max: 40,
+            named: true,
+        },
         Query::Save(freeze(chosen())),
         Query::WaitStates { ranks_max: 64 },
         Query::Profile {
@@ -358,6 +361,7 @@ fn result() -> Final {
         hang: Box::default(),
         waits: Box::new(wait_states()),
         regions: Box::new(regions()),
+        sites: Box::new(sites()),
         shut_down: false,
     }
 }

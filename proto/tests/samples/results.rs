@@ -9,7 +9,7 @@ use invivo_proto::control::overhead::{Governance, OverheadCap};
 use invivo_proto::control::regions::{Region, RegionStats, RegionTable, Unrecorded};
 use invivo_proto::control::results::*;
 use invivo_proto::control::sampling::Sampling;
-use invivo_proto::control::sites::{Place, Site, SiteStats, SiteTable};
+use invivo_proto::control::sites::{Causer, Place, Site, SiteStats, SiteTable, SiteWaits};
 use invivo_proto::control::wait_states::{Calls, RankWaits, Share, WaitState, WaitStates, Waited};
 use invivo_proto::definition::Run;
 use invivo_proto::ids::*;
@@ -47,6 +47,19 @@ pub fn site_stats() -> SiteStats {
         stats: functions.rows[&RegionId(1)],
         ranks: 4,
         named: named().swap_remove(0).1,
+        waits: [(WaitState::WaitAtNxN, site_waits(1))].into(),
+    }
+}
+
+/// Waiting at a site, for so many ranks.
+pub fn site_waits(causers: u32) -> SiteWaits {
+    let causer = |rank| Causer {
+        rank: Rank(rank),
+        ns: 60_000,
+    };
+    SiteWaits {
+        waited: waited(),
+        causers: (7..7 + causers).map(causer).collect(),
     }
 }
 
@@ -68,6 +81,7 @@ pub fn sites() -> SiteTable {
         left_out: site_stats().stats,
         rows_left_out: 2,
         unnamed: 1,
+        waits_left_out: waited(),
     }
 }
 
@@ -297,14 +311,18 @@ pub fn analyses() -> AnalysesStatus {
 }
 
 /// Rank 7 is late to a collective, and rank 2 waits.
-pub fn wait_states() -> WaitStates {
-    let kind = (WaitState::WaitAtNxN, RegionId(9));
-    let waited = Waited {
+fn waited() -> Waited {
+    Waited {
         waits: 3,
         ns: 70_000,
         max_ns: 40_000,
         max_rank: Rank(2),
-    };
+    }
+}
+
+pub fn wait_states() -> WaitStates {
+    let kind = (WaitState::WaitAtNxN, RegionId(9));
+    let waited = waited();
     let of = |waits, ns, caused, caused_ns| RankWaits {
         kinds: [(
             kind,

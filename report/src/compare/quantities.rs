@@ -1,5 +1,6 @@
 //! What is compared: numbers of a report, each with its unit and which way is better.
 
+use super::call_sites;
 use super::run::{Run, Sums};
 use crate::contents::Report;
 use crate::functions::initialises;
@@ -44,8 +45,19 @@ enum What {
     Time,
     Calls,
     Bytes,
+    SiteTime,
+    SiteWaiting,
     RegionTime,
     Visits,
+}
+
+/// What a number is of. Those of one kind are judged together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The whole run, or a function.
+    Run,
+    CallSite,
+    Region,
 }
 
 /// A number that every report has, or most.
@@ -56,6 +68,9 @@ pub struct Quantity {
     /// The MPI function that it is of, if it is not of the whole run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
+    /// The call site that it is of: the MPI function, and in which one it is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call_site: Option<String>,
     /// The region of the program that it is of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
@@ -112,6 +127,21 @@ const OF_A_FUNCTION: [(&str, Unit, Direction, What); 3] = [
     ("bytes", Unit::Bytes, Direction::Neither, What::Bytes),
 ];
 
+const OF_A_CALL_SITE: [(&str, Unit, Direction, What); 2] = [
+    (
+        "time, per rank",
+        Unit::Seconds,
+        Direction::Less,
+        What::SiteTime,
+    ),
+    (
+        "waiting, per rank",
+        Unit::Seconds,
+        Direction::Less,
+        What::SiteWaiting,
+    ),
+];
+
 const OF_A_REGION: [(&str, Unit, Direction, What); 2] = [
     (
         "own time, per rank",
@@ -123,6 +153,15 @@ const OF_A_REGION: [(&str, Unit, Direction, What); 2] = [
 ];
 
 impl Quantity {
+    /// What it is of.
+    pub fn kind(&self) -> Kind {
+        match (&self.call_site, &self.region) {
+            (Some(_), _) => Kind::CallSite,
+            (None, Some(_)) => Kind::Region,
+            (None, None) => Kind::Run,
+        }
+    }
+
     /// The number in a report; nothing where the report does not have it.
     pub fn of(&self, run: &Run<'_>) -> Option<f64> {
         let report = run.report;
@@ -146,6 +185,11 @@ impl Quantity {
             ),
             What::Calls => Some(self.row(report).map_or(0.0, |row| row.calls as f64)),
             What::Bytes => Some(self.row(report).map_or(0.0, |row| row.bytes as f64)),
+            What::SiteTime => Some(per_rank(report, seconds(self.site_of(run)?.time_ns as f64))),
+            What::SiteWaiting => Some(per_rank(
+                report,
+                seconds(self.site_of(run)?.waiting_ns as f64),
+            )),
             What::RegionTime => Some(per_rank(
                 report,
                 seconds(self.region_of(run)?.own_ns as f64),
@@ -161,6 +205,12 @@ impl Quantity {
         let of = run.regions.get(self.region.as_ref()?).copied();
         let is_whole = (run.report.regions.as_ref()).is_some_and(|of| of.rows_unnamed == 0);
         of.or_else(|| (is_whole && !run.regions.is_empty()).then(Sums::default))
+    }
+
+    /// As of regions.
+    fn site_of(&self, run: &Run<'_>) -> Option<call_sites::Sums> {
+        let of = run.call_sites.get(self.call_site.as_ref()?).copied();
+        of.or_else(|| call_sites::is_whole(run.report).then(Default::default))
     }
 
     fn row<'a>(&self, report: &'a Report) -> Option<&'a Row> {
@@ -188,6 +238,7 @@ pub fn of_the_whole() -> Vec<Quantity> {
         .map(|(quantity, unit, better, what)| Quantity {
             quantity,
             function: None,
+            call_site: None,
             region: None,
             unit,
             better,
@@ -209,10 +260,47 @@ pub fn of_functions(base: &[Run<'_>], new: &[Run<'_>]) -> Vec<Quantity> {
         OF_A_FUNCTION.map(|(quantity, unit, better, what)| Quantity {
             quantity,
             function: Some(function.clone()),
+            call_site: None,
             region: None,
             unit,
             better,
             small: share < SHARE_MIN,
+            what,
+        })
+    });
+    all.collect()
+}
+
+/// Those of every call site that has been in one of the runs, the one with the most time first.
+/// Nothing where one side has none: a report of before they were in reports.
+pub fn of_call_sites(base: &[Run<'_>], new: &[Run<'_>]) -> Vec<Quantity> {
+    let has_some = |side: &[Run<'_>]| side.iter().any(|run| run.report.call_sites.is_some());
+    if !has_some(base) || !has_some(new) {
+        return Vec::new();
+    }
+    let times = |of: fn(&call_sites::Sums) -> u64| {
+        move |run: &Run<'_>| -> Vec<(String, f64)> {
+            let sums = run.call_sites.iter();
+            sums.map(|(name, sums)| (name.clone(), seconds(of(sums) as f64)))
+                .collect()
+        }
+    };
+    let waiting: BTreeMap<String, f64> =
+        largest(base, new, times(|sums| sums.waiting_ns)).collect();
+    let all = largest(base, new, times(|sums| sums.time_ns)).flat_map(|(site, share)| {
+        let waiting = waiting.get(&site).copied().unwrap_or(0.0);
+        OF_A_CALL_SITE.map(|(quantity, unit, better, what)| Quantity {
+            quantity,
+            function: None,
+            call_site: Some(site.clone()),
+            region: None,
+            unit,
+            better,
+            small: SHARE_MIN
+                > match what {
+                    What::SiteWaiting => waiting,
+                    _ => share,
+                },
             what,
         })
     });
@@ -235,6 +323,7 @@ pub fn of_regions(base: &[Run<'_>], new: &[Run<'_>]) -> Vec<Quantity> {
         OF_A_REGION.map(|(quantity, unit, better, what)| Quantity {
             quantity,
             function: None,
+            call_site: None,
             region: Some(region.clone()),
             unit,
             better,

@@ -1,6 +1,7 @@
 //! A run, and its regions by names that hold from build to build: where a function's line or
 //! address changes, it is the same function.
 
+use super::call_sites;
 use crate::contents::Report;
 use crate::regions::name;
 use invivo_grpc::v1::RegionRow;
@@ -14,19 +15,28 @@ pub struct Sums {
     pub own_ns: u64,
 }
 
-/// A report with the sums of its regions.
+/// A report with the sums of its regions and call sites.
 pub struct Run<'a> {
     pub report: &'a Report,
     /// By name.
     pub regions: BTreeMap<String, Sums>,
+    /// By name.
+    pub call_sites: BTreeMap<String, call_sites::Sums>,
 }
 
 impl Run<'_> {
-    pub fn of(report: &Report) -> Run<'_> {
-        Run {
+    /// Of both sides of a comparison: what a call site is called depends on all of them.
+    pub fn of_sides<'a>(base: &'a [Report], new: &'a [Report]) -> [Vec<Run<'a>>; 2] {
+        let reports: Vec<&Report> = base.iter().chain(new).collect();
+        let sites = call_sites::by_name(&reports).into_iter();
+        let runs = reports.into_iter().zip(sites);
+        let mut runs = runs.map(|(report, call_sites)| Run {
             report,
             regions: by_name(report),
-        }
+            call_sites,
+        });
+        let base = runs.by_ref().take(base.len()).collect();
+        [base, runs.collect()]
     }
 }
 

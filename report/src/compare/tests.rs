@@ -145,6 +145,66 @@ fn a_slower_region_is_found_wherever_its_line_is() {
     assert!(!older.worse && !text(&older).contains("region"));
 }
 
+/// `calls` of `MPI_Allreduce` in `solve`: where, the seconds per rank, and of these in waiting.
+fn with_sites(calls: &[(u64, f64, f64)]) -> Report {
+    let row = |&(offset, seconds, waiting): &(u64, f64, f64)| {
+        serde_json::json!({
+            "kind": "code",
+            "file": "app",
+            "offset": offset,
+            "functions": [{"function": "solve", "line": format!("app.c:{offset}")}],
+            "calls": {"function": "MPI_Allreduce", "time_ns": (2e9 * seconds) as u64},
+            "waits": [{"wait_state": "Wait at N x N", "time_ns": (2e9 * waiting) as u64}],
+        })
+    };
+    let rows: Vec<serde_json::Value> = calls.iter().map(row).collect();
+    let sites = serde_json::json!({"rows": rows});
+    Report {
+        call_sites: Some(serde_json::from_value(sites).expect("call sites")),
+        ..run(12.0, 2.0, 100)
+    }
+}
+
+/// Of two calls in one function one is slower: it is told which, wherever a build has put them.
+#[test]
+fn a_slower_call_site_is_found() {
+    let base = [with_sites(&[(10, 1.0, 0.5), (20, 1.0, 0.5)])];
+    let new = [with_sites(&[(110, 1.0, 0.5), (130, 1.5, 1.0)])];
+    let page = text(&compare(&base, &new, 0.02));
+    for line in [
+        "\nMPI_Allreduce in solve, 2 of 2: time, per rank     1.00 s  1.50 s   +50.0 %  worse\n",
+        "\nMPI_Allreduce in solve, 1 of 2: time, per rank     1.00 s  1.00 s    +0.0 %\n",
+        "\nMPI_Allreduce in solve, 2 of 2: waiting, per rank  500 ms  1.00 s  +100.0 %  worse\n",
+    ] {
+        assert!(page.contains(line), "{line}{page}");
+    }
+    // A call more: which is which nobody knows, and together they take as long.
+    let more = [with_sites(&[
+        (10, 1.0, 0.5),
+        (15, 0.5, 0.0),
+        (20, 0.5, 0.5),
+    ])];
+    let found = compare(&base, &more, 0.02);
+    assert!(!found.worse, "{}", text(&found));
+    let page = text(&found);
+    assert!(
+        page.contains("\nMPI_Allreduce in solve: time, per rank     2.00 s"),
+        "{page}"
+    );
+    // Sites whose names had not been looked up are left out, and so are those that a report has no
+    // room for.
+    let mut late = with_sites(&[(10, 9.0, 9.0)]);
+    let sites = late.call_sites.as_mut().expect("sites");
+    sites.rows[0].functions.clear();
+    sites.rows_unnamed = 1;
+    let found = compare(&base, &[late], 0.02);
+    assert!(!found.worse, "{}", text(&found));
+    assert!(text(&found).contains("names at call sites had not been looked up"));
+    // A report of before call sites were in reports says nothing of them.
+    let older = compare(&base, &[run(12.0, 2.0, 100)], 0.02);
+    assert!(!older.worse && !text(&older).contains("solve"));
+}
+
 proptest! {
     #[test]
     fn a_comparison_with_itself_says_nothing(values in proptest::collection::vec(1.0..9.0, 1..9)) {

@@ -1,7 +1,7 @@
 //! A comparison as a page of text.
 
 use super::changes::{CHANCE_MAX, Change, Comparison, Runs, Verdict};
-use super::quantities::{SHARE_MIN, Unit};
+use super::quantities::{Kind, SHARE_MIN, Unit};
 use crate::table::{Side, Table};
 use crate::units;
 
@@ -20,10 +20,12 @@ pub fn text(of: &Comparison) -> String {
     let shown = of.changes.iter().filter(|one| is_shown(one));
     for one in shown {
         let what = one.quantity.quantity;
-        let name = match (&one.quantity.function, &one.quantity.region) {
-            (Some(function), _) => format!("{function}: {what}"),
-            (None, Some(region)) => format!("region {region}: {what}"),
-            (None, None) => what.to_owned(),
+        let of = &one.quantity;
+        let name = match (&of.function, &of.call_site, &of.region) {
+            (Some(function), ..) => format!("{function}: {what}"),
+            (None, Some(site), _) => format!("{site}: {what}"),
+            (None, None, Some(region)) => format!("region {region}: {what}"),
+            (None, None, None) => what.to_owned(),
         };
         table.row([
             name,
@@ -94,14 +96,22 @@ fn last(of: &Comparison) -> String {
     let threshold = of.threshold * 100.0;
     let small = of.changes.iter().filter(|one| one.quantity.small);
     let small = small.filter(|one| one.quantity.unit == Unit::Seconds);
-    let (regions, functions): (Vec<&Change>, Vec<&Change>) =
-        small.partition(|one| one.quantity.region.is_some());
     let mut text = String::new();
-    for (small, what) in [(functions, "function"), (regions, "region")] {
-        if !small.is_empty() {
+    let small: Vec<&Change> = small.collect();
+    for (kind, what) in [
+        (Kind::Run, "function"),
+        (Kind::CallSite, "call site"),
+        (Kind::Region, "region"),
+    ] {
+        let of_kind = small.iter().filter(|one| one.quantity.kind() == kind);
+        // A call site whose time is told has no waiting worth telling.
+        let count = of_kind
+            .filter(|one| !one.quantity.quantity.starts_with("waiting"))
+            .count();
+        if count > 0 {
             text.push_str(&format!(
                 "left out: {} with less than {:.0} % of the time\n",
-                units::counted(small.len() as u64, what),
+                units::counted(count as u64, what),
                 SHARE_MIN * 100.0
             ));
         }

@@ -53,6 +53,10 @@ pub fn notes(base: &[Report], new: &[Report]) -> Vec<String> {
         "names of regions had not been looked up: without one they are not compared",
     );
     count(
+        |report| (report.call_sites.as_ref()).is_some_and(|sites| sites.rows_unnamed > 0),
+        "names at call sites had not been looked up: without one they are not compared",
+    );
+    count(
         |report| report.recording.off > 0,
         "recording was off at the end",
     );

@@ -168,7 +168,9 @@ impl Known<'_> {
         let rank = self.of.max_rank;
         // Of a rank that waits itself nothing is said while another one is known to be late.
         let waits = (self.waiting).filter(|one| one.share >= WAITS && one.causer == Some(rank));
-        let waits = waits.map_or_else(String::new, |of| format!(", in {}", waits::told(of)));
+        let waits = waits.map_or_else(String::new, |of| {
+            format!(", in {}", waits::told(of, self.site))
+        });
         let computes = self.seen.samples.as_ref().and_then(computing::computing);
         let computes =
             computes.map_or_else(String::new, |of| format!(", {}", computing::told(&of)));
@@ -212,7 +214,7 @@ impl Known<'_> {
             "Ranks wait for each other in turn, for {} of their time in MPI {when}, {each}: {} \
              ({numbers}){at}",
             percent(waiting.share),
-            waits::told(waiting)
+            waits::told(waiting, self.site)
         );
         // Whoever they wait for computes as long as the others, so that it waits as well.
         (at_once >= WAITS).then(|| of_all(Limit::Serialisation, sentence))

@@ -1,7 +1,8 @@
 //! What limited a run that is over, by its report or by what was saved of it.
 
+use super::sites;
 use super::{Explanation, Limit, Seen, Site, explain};
-use invivo_grpc::v1::{FunctionRow, GridReply, WaitStatesReply};
+use invivo_grpc::v1::{CallSitesReply, FunctionRow, GridReply, WaitStatesReply};
 
 /// What is known of a run by a report, or by a saved observation.
 #[derive(Clone, Debug)]
@@ -10,6 +11,8 @@ pub struct Run {
     pub grid: GridReply,
     /// Who waited for whom.
     pub waits: WaitStatesReply,
+    /// The call sites, where they are known: of a saved observation they are not.
+    pub sites: CallSitesReply,
     /// The functions, all ranks together.
     pub functions: Vec<FunctionRow>,
     /// How long was recorded, in ns.
@@ -22,6 +25,7 @@ pub fn explain_run(run: Run) -> Option<Explanation> {
     let seen = Seen {
         grid: run.grid,
         waits_after: run.waits,
+        after: run.sites,
         interval_ns: run.recorded_ns,
         whole: true,
         ..Seen::default()
@@ -30,8 +34,15 @@ pub fn explain_run(run: Run) -> Option<Explanation> {
     (told.limit != Limit::Unknown).then_some(told)
 }
 
-/// The function with the most time: neither knows where in the program.
+/// The call site with the most time, or the function where sites are not known.
 fn most(run: &Run) -> Option<Site> {
+    let before = CallSitesReply::default();
+    let site = sites::site(&before, &run.sites, run.recorded_ns);
+    site.or_else(|| function(run))
+}
+
+/// The function with the most time.
+fn function(run: &Run) -> Option<Site> {
     let all: u64 = run.functions.iter().map(|row| row.time_ns).sum();
     let row = run.functions.iter().max_by_key(|row| row.time_ns)?;
     (all > 0).then(|| Site {

@@ -59,6 +59,8 @@ pub struct Receiver {
 /// What a call site had in the interval.
 struct Since<'a> {
     row: &'a CallSiteRow,
+    /// As it was at the beginning; nothing where it had not been called.
+    before: Option<&'a CallSiteRow>,
     function: &'a str,
     time_ns: u64,
     calls: u64,
@@ -67,7 +69,7 @@ struct Since<'a> {
 }
 
 /// All call sites between two answers; none while they are not noted.
-fn since<'a>(before: &CallSitesReply, after: &'a CallSitesReply) -> Vec<Since<'a>> {
+fn since<'a>(before: &'a CallSitesReply, after: &'a CallSitesReply) -> Vec<Since<'a>> {
     let is_off = |reply: &CallSitesReply| {
         let analysis = reply.analysis.as_ref();
         analysis.is_some_and(|analysis| analysis.on == 0)
@@ -82,10 +84,11 @@ fn since<'a>(before: &CallSitesReply, after: &'a CallSitesReply) -> Vec<Since<'a
     };
     let rows = after.rows.iter().filter_map(|row| {
         let now = row.calls.as_ref()?;
-        let then = before.rows.iter().find(|other| same(row, other));
-        let then = then.and_then(|row| row.calls.clone()).unwrap_or_default();
+        let before = before.rows.iter().find(|other| same(row, other));
+        let then = before.and_then(|row| row.calls.clone()).unwrap_or_default();
         Some(Since {
             row,
+            before,
             function: &now.function,
             time_ns: now.time_ns.saturating_sub(then.time_ns),
             calls: now.calls.saturating_sub(then.calls),
@@ -149,6 +152,32 @@ fn receiver(sites: &[Since<'_>], ranks: u32) -> Option<Receiver> {
         function: most.function.to_owned(),
         place: place(most.row),
     })
+}
+
+/// Where somebody waited longest in this way in this function between two answers, and the part of
+/// that which was there.
+pub(super) fn waited_at(
+    before: &CallSitesReply,
+    after: &CallSitesReply,
+    wait_state: &str,
+    function: &str,
+) -> Option<(String, f64)> {
+    let waited = |row: &CallSiteRow| {
+        let mut waits = row.waits.iter();
+        let of = waits.find(|waits| waits.wait_state == wait_state);
+        of.map_or(0, |waits| waits.time_ns)
+    };
+    let mut sites = since(before, after);
+    sites.retain(|of| of.function == function && of.row.kind == "code");
+    let sites: Vec<(&CallSiteRow, u64)> = (sites.iter())
+        .map(|of| {
+            let then = of.before.map_or(0, waited);
+            (of.row, waited(of.row).saturating_sub(then))
+        })
+        .collect();
+    let all: u64 = sites.iter().map(|(_, ns)| ns).sum();
+    let (most, ns) = sites.into_iter().max_by_key(|(_, ns)| *ns)?;
+    (all > 0).then(|| (place(most), ns as f64 / all as f64))
 }
 
 /// Where a function is called, if it is one place.

@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 
 /// What waits without a cause ends with: the operation takes its time.
 const COMPLETION: &str = "Completion";
+/// A place is named if this part of the wait state is there.
+const MOSTLY: f64 = 0.5;
 /// One of two ranks that compute longer than the others.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Late {
@@ -36,6 +38,13 @@ pub struct Waiting {
     pub function: String,
     /// Of the time in MPI.
     pub wait_state_share: f64,
+    /// Where in the program most of that was waited, as `solve (solver.c:212)`; empty where call
+    /// sites are not recorded.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub place: String,
+    /// The part of it that was waited there.
+    #[serde(default)]
+    pub place_share: f64,
     /// The rank that the others waited for longest, where one is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub causer: Option<u32>,
@@ -84,6 +93,8 @@ pub(super) fn waiting(
         wait_state: most.wait_state.clone(),
         function: most.function.clone(),
         wait_state_share: part(time),
+        place: String::new(),
+        place_share: 0.0,
         causer,
         causer_share: causer.map_or(0.0, |rank| caused.share(rank)),
         late: Vec::new(),
@@ -158,10 +169,16 @@ impl<'a> Caused<'a> {
     }
 }
 
-/// "Wait at Barrier in MPI_Barrier (91.2 % of the time in MPI), 97.3 % of it for rank 3".
-pub(super) fn told(of: &Waiting) -> String {
+/// "Wait at Barrier in MPI_Barrier at step (step.c:12) (91.2 % of the time in MPI), 97.3 % of it
+/// for rank 3". The place is left out where it is that of `site`, which the sentence tells anyway.
+pub(super) fn told(of: &Waiting, site: Option<&Site>) -> String {
+    let is_told = site.is_some_and(|site| site.place == of.place);
+    let place = match of.place_share >= MOSTLY && !is_told {
+        true => format!(" at {}", of.place),
+        false => String::new(),
+    };
     let mut text = format!(
-        "{} in {} ({} of the time in MPI)",
+        "{} in {}{place} ({} of the time in MPI)",
         of.wait_state,
         of.function,
         share(of.wait_state_share, 1.0)

@@ -73,6 +73,39 @@ fn regions(name: &str) -> v1::RegionsReply {
     }
 }
 
+/// A call site where a rank waits for another one.
+fn call_sites(name: &str) -> v1::CallSitesReply {
+    let row = v1::CallSiteRow {
+        kind: "code".to_owned(),
+        file: name.to_owned(),
+        functions: vec![v1::CodeFunction {
+            function: name.to_owned(),
+            line: name.to_owned(),
+        }],
+        calls: Some(v1::FunctionRow {
+            function: name.to_owned(),
+            calls: 3,
+            time_ns: 2_000_000_000,
+            ..v1::FunctionRow::default()
+        }),
+        waits: vec![v1::SiteWaitRow {
+            wait_state: name.to_owned(),
+            waits: 3,
+            time_ns: 1_000_000_000,
+            causers: vec![v1::Causer {
+                rank: 1,
+                time_ns: 900_000_000,
+            }],
+            ..v1::SiteWaitRow::default()
+        }],
+        ..v1::CallSiteRow::default()
+    };
+    v1::CallSitesReply {
+        rows: vec![row],
+        ..v1::CallSitesReply::default()
+    }
+}
+
 /// Two ranks, of which the first waits for the second; every name is `name`.
 fn sample(name: &str) -> Report {
     let cell = |source, destination, bytes| Cell {
@@ -121,6 +154,7 @@ fn sample(name: &str) -> Report {
         ended_left_out: 0,
         explanation: None,
         wait_states: Some(waits(name)),
+        call_sites: Some(call_sites(name)),
         regions: Some(regions(name)),
         tool_process_ended: None,
         asked_to_end_by: None,

@@ -6,6 +6,7 @@ use invivo_e2e::clients::number;
 use invivo_e2e::job::Job;
 use invivo_e2e::logs::call_log::{Call, CallLog};
 use invivo_e2e::mpi::Family;
+use invivo_e2e::paths::sources;
 use invivo_e2e::programs::{Language, in_language};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -22,12 +23,36 @@ struct Expected {
     kinds: BTreeMap<(&'static str, &'static str), u64>,
     waited: BTreeMap<usize, u64>,
     caused: BTreeMap<usize, u64>,
+    /// By function and, of the lines that call it, by which; then by who is waited for.
+    sites: BTreeMap<(&'static str, usize), BTreeMap<usize, u64>>,
     waits: u64,
 }
 
+/// The lines of the program that call a function, in the order of the calls.
+fn lines(function: &str) -> Vec<String> {
+    let path = sources().join("wait_states/wait_states.c");
+    let text = std::fs::read_to_string(path).expect("a source");
+    let call = format!("LOGGED({function},");
+    let lines = text.lines().enumerate();
+    let lines = lines.filter(|(_, line)| line.contains(&call));
+    lines
+        .map(|(at, _)| format!("wait_states.c:{}", at + 1))
+        .collect()
+}
+
 impl Expected {
-    fn wait(&mut self, kind: (&'static str, &'static str), who: usize, causer: usize, ns: u64) {
+    /// In the `nth` call of the function.
+    fn wait(
+        &mut self,
+        kind: (&'static str, &'static str),
+        nth: usize,
+        (who, causer): (usize, usize),
+        ns: u64,
+    ) {
         *self.kinds.entry(kind).or_default() += ns;
+        let line = nth % if kind.1 == "MPI_Barrier" { 3 } else { 1 };
+        let site = self.sites.entry((kind.1, line)).or_default();
+        *site.entry(causer).or_default() += ns;
         *self.waited.entry(who).or_default() += ns;
         *self.caused.entry(causer).or_default() += ns;
         self.waits += 1;
@@ -64,13 +89,13 @@ fn expected(logs: &[CallLog]) -> Expected {
         ("MPI_Allgather", "Wait at N x N", halves.clone()),
     ] {
         let of = calls(logs, function);
-        for nth in 0..of[0].len() {
-            let nth: Vec<&Call> = of.iter().map(|calls| calls[nth]).collect();
+        for number in 0..of[0].len() {
+            let nth: Vec<&Call> = of.iter().map(|calls| calls[number]).collect();
             for members in &groups {
                 let last = last(members, &nth);
                 for &rank in members {
                     let ns = until(nth[rank], nth[last]);
-                    sum.wait((state, function), rank, last, ns);
+                    sum.wait((state, function), number, (rank, last), ns);
                 }
             }
         }
@@ -85,7 +110,7 @@ fn expected(logs: &[CallLog]) -> Expected {
                 let root = members[root_of];
                 for &rank in members.iter().filter(|&&rank| rank != root) {
                     let ns = until(of[rank][nth], of[root][nth]);
-                    sum.wait(("Late Broadcast", function), rank, root, ns);
+                    sum.wait(("Late Broadcast", function), nth, (rank, root), ns);
                 }
             }
         }
@@ -99,7 +124,7 @@ fn expected(logs: &[CallLog]) -> Expected {
                 let first = others.min_by_key(|&&rank| of[rank][nth].begin_ns);
                 let first = *first.expect("others");
                 let ns = until(of[root][nth], of[first][nth]);
-                sum.wait(("Early Reduce", function), root, first, ns);
+                sum.wait(("Early Reduce", function), nth, (root, first), ns);
             }
         }
     }
@@ -110,7 +135,7 @@ fn expected(logs: &[CallLog]) -> Expected {
             .max_by_key(|&rank| sends[rank][nth].begin_ns);
         let later = later.expect("two");
         let ns = until(wait, sends[later][nth]);
-        sum.wait(("Late Sender", "MPI_Waitall"), 0, later, ns);
+        sum.wait(("Late Sender", "MPI_Waitall"), nth, (0, later), ns);
     }
     sum
 }
@@ -126,8 +151,15 @@ fn rows<'a>(of: &'a Value, name: &str) -> &'a [Value] {
     of[name].as_array().map_or(&[], Vec::as_slice)
 }
 
+/// What is answered, and what it should be.
+struct Answer {
+    waits: Value,
+    by_site: Value,
+    expected: Expected,
+}
+
 /// Runs the program, and gives the answer when all calls are met, with what its log says.
-fn answer(family: Family, kind: &str, ranks: u32, fan_in: &'static str) -> (Value, Expected) {
+fn answer(family: Family, kind: &str, ranks: u32, fan_in: &'static str) -> Answer {
     let rounds = ROUNDS.to_string();
     let command = in_language(family, "wait_states", Language::C, &[kind, &rounds]);
     // Held until all tool processes know the job's time: calls that begin before have no place.
@@ -156,16 +188,91 @@ fn answer(family: Family, kind: &str, ranks: u32, fan_in: &'static str) -> (Valu
         kind == "even" || text.contains("made others wait"),
         "{text}"
     );
+    let by_site = running.until("names at call sites", |job| {
+        let answer = job.client().try_json(&["waitstates", "--by", "site"])?;
+        (number(&answer, "/rows_unnamed") == 0).then_some(answer)
+    });
+    let text = running.client().run(&["waitstates", "--by", "site"]).stdout;
+    println!("{}", String::from_utf8_lossy(&text));
     // What lies behind a reset only counts from there.
     running.client().all_do(ranks, &["reset"]);
     let behind = running.client().json(&["waitstates"]);
     assert!(rows(&behind, "rows").is_empty(), "{behind}");
+    let behind = running.client().json(&["waitstates", "--by", "site"]);
+    assert!(site_waits(&behind).is_empty(), "{behind}");
     running.tell("stop");
     let ended = running.end();
     assert_eq!(ended.code(), 0);
     checks::conserved(&ended.report(), ranks);
     ended.assert_nothing_left();
-    (answer, expected(&logs))
+    Answer {
+        waits: answer,
+        by_site,
+        expected: expected(&logs),
+    }
+}
+
+/// A row of waiting by site: the function, the line, and the waiting.
+fn site_waits(of: &Value) -> Vec<(&str, String, &Value)> {
+    let mut all = Vec::new();
+    for site in rows(of, "rows") {
+        let function = site["calls"]["function"].as_str().unwrap_or_default();
+        let line = rows(site, "functions").last();
+        let line = line.and_then(|of| of["line"].as_str()).unwrap_or_default();
+        let waits = rows(site, "waits").iter();
+        all.extend(waits.map(|waits| (function, line.to_owned(), waits)));
+    }
+    all
+}
+
+/// In what the table by call site differs from the program's own log, and from the other table.
+fn differences_by_site(of: &Answer, ranks: u32) -> Vec<String> {
+    let told = site_waits(&of.by_site);
+    // Both tables are of the same waits, to the nanosecond.
+    for row in rows(&of.waits, "rows") {
+        let is_it = |(function, _, waits): &&(&str, String, &Value)| {
+            row["function"] == *function && row["wait_state"] == waits["wait_state"]
+        };
+        let ns = told.iter().filter(is_it);
+        let ns: u64 = ns.map(|(.., waits)| number(waits, "/time_ns")).sum();
+        assert_eq!(ns, number(row, "/time_ns"), "{row} in {}", of.by_site);
+    }
+    let mut differences = Vec::new();
+    for ((function, nth), causers) in &of.expected.sites {
+        let line = lines(function).swap_remove(*nth);
+        let is_it = |(name, at, waits): &&(&str, String, &Value)| {
+            let state = waits["wait_state"].as_str().unwrap_or_default();
+            name == function && *at == line && !state.contains("Completion")
+        };
+        let Some((.., waits)) = told.iter().find(is_it) else {
+            panic!("nobody waits in {function} at {line}: {}", of.by_site);
+        };
+        let ns: u64 = causers.values().sum();
+        let calls = ROUNDS as u64 * u64::from(ranks);
+        let what = format!("{function} at {line}");
+        differences.extend(differs(
+            ns / 100,
+            &what,
+            number(waits, "/time_ns"),
+            ns,
+            calls,
+        ));
+        // Of four ranks, and so few causers, all is known.
+        let named = rows(waits, "causers");
+        let named = named.iter().map(|of| number(of, "/time_ns")).sum::<u64>();
+        assert_eq!(named, number(waits, "/time_ns"), "{waits}");
+        let (&most, &ns) = (causers.iter().max_by_key(|(_, ns)| **ns)).expect("somebody");
+        let first = &rows(waits, "causers")[0];
+        // Of two that come together in a barrier nobody knows who is seen as the last.
+        let is_clear = causers.values().all(|of| *of == ns || *of < ns / 2);
+        if is_clear {
+            assert_eq!(number(first, "/rank"), most as u64, "{function}: {waits}");
+            let what = format!("{what} for rank {most}");
+            let part = ns / 20;
+            differences.extend(differs(part, &what, number(first, "/time_ns"), ns, calls));
+        }
+    }
+    differences
 }
 
 /// A rank that loses its processor between the program's look at the clock and the shim's makes a
@@ -181,8 +288,13 @@ fn known(family: Family, ranks: u32, fan_in: &'static str) {
 
 /// In what the answer differs from what the program has written down.
 fn differences(family: Family, ranks: u32, fan_in: &'static str) -> Vec<String> {
-    let (answer, expected) = answer(family, "late", ranks, fan_in);
-    let mut differences = Vec::new();
+    let told = answer(family, "late", ranks, fan_in);
+    let mut differences = differences_by_site(&told, ranks);
+    let Answer {
+        waits: answer,
+        expected,
+        ..
+    } = told;
     let untimed = number(&answer, "/calls/untimed");
     assert!(
         untimed <= u64::from(ranks),
@@ -263,8 +375,8 @@ fn from_place_to_place() {
 /// Where nobody is late, nobody is told to be: what is left is what ranks wait for a processor.
 #[test]
 fn nobody_is_late_where_all_are_even() {
-    let (even, _) = answer(Family::Mpich, "even", 4, "4");
-    let (late, _) = answer(Family::Mpich, "late", 4, "4");
+    let even = answer(Family::Mpich, "even", 4, "4").waits;
+    let late = answer(Family::Mpich, "late", 4, "4").waits;
     let sum = |answer: &Value| -> u64 {
         rows(answer, "rows")
             .iter()
@@ -292,12 +404,27 @@ fn known_in_fortran(family: Family) {
         let of = |what| number(&answer, &format!("/calls/{what}"));
         (of("met") + of("untimed") == all).then_some(answer)
     });
+    let by_site = running.until("names at call sites", |job| {
+        let answer = job.client().try_json(&["waitstates", "--by", "site"])?;
+        (number(&answer, "/rows_unnamed") == 0).then_some(answer)
+    });
     running.tell("stop");
     assert_eq!(running.end().code(), 0);
     for (causer, function, state) in [
         (2, "MPI_Allreduce", "Wait at N x N"),
         (1, "MPI_Bcast", "Late Broadcast"),
     ] {
+        // At the line of the program, and not in the layer of the MPI library below it.
+        let sites = site_waits(&by_site);
+        let is_it = |(name, _, waits): &&(&str, String, &Value)| {
+            *name == function && waits["wait_state"] == state
+        };
+        let of: Vec<_> = sites.iter().filter(is_it).collect();
+        let [(_, line, waits)] = &of[..] else {
+            panic!("{function} at one line: {by_site}");
+        };
+        assert!(line.starts_with("wait_states.f90:"), "{line}");
+        assert_eq!(number(waits, "/causers/0/rank"), causer, "{waits}");
         let ranks = rows(&answer, "ranks").iter();
         let of = ranks.clone().find(|row| number(row, "/rank") == causer);
         let of = of.map_or(&[][..], |of| rows(of, "rows")).iter();

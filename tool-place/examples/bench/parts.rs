@@ -259,7 +259,7 @@ impl Keep for Places {
     }
 
     fn check(&mut self, expected: &Expected) -> Result<()> {
-        let table = self.1.find(u32::MAX).table;
+        let table = self.1.find(u32::MAX, None).table;
         let calls = table.rows.values().map(|row| row.stats.time.count);
         expected.check_calls(calls.sum::<u64>() + table.left_out.time.count)
     }

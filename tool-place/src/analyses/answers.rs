@@ -13,7 +13,7 @@ impl Analyses {
 
     /// The table of call sites so far, without names, with at most so many rows.
     pub fn sites(&self, rows_max: u32) -> Found {
-        self.sites.find(rows_max)
+        self.sites.find(rows_max, Some(self.traffic.waits()))
     }
 
     /// The communication matrix so far, in at most so many rows and columns.

@@ -51,19 +51,15 @@ impl Queries {
             Query::Stacks { chosen, threads } => {
                 return self.stacks.begin(now, wave, chosen, threads, local);
             }
-            Query::Sites { rows_max } => {
+            Query::Sites { rows_max, named } => {
                 let found = Found::Sites(local.feed.analyses.sites(rows_max));
-                return self.code.begin(now, wave, found, local);
+                return self.names(now, wave, found, named, local);
             }
             Query::Regions { rows_max, named } => {
                 let is_off = |rank, region| local.is_off(rank, region);
                 let mut found = local.feed.analyses.regions(rows_max, is_off);
                 found.table.unrecorded = local.unrecorded_regions();
-                let found = Found::Regions(found);
-                return match named {
-                    true => self.code.begin(now, wave, found, local),
-                    false => Some(self.code.known(now, wave, found, local)),
-                };
+                return self.names(now, wave, Found::Regions(found), named, local);
             }
             Query::Profile { chosen, past: None } => {
                 self.profile.begin(now, wave, chosen, local);
@@ -150,6 +146,22 @@ impl Queries {
             coverage: local.coverage(now),
             missing: Vec::new(),
         })
+    }
+
+    /// Rows of code: with the names that are known, or with new ones (`named`), which supervisors
+    /// look up.
+    fn names(
+        &mut self,
+        now: Now,
+        wave: WaveId,
+        found: Found,
+        named: bool,
+        local: &mut LocalRanks,
+    ) -> Option<Up> {
+        match named {
+            true => self.code.begin(now, wave, found, local),
+            false => Some(self.code.known(now, wave, found, local)),
+        }
     }
 
     /// Answers what is complete or has waited for long enough.

@@ -118,14 +118,21 @@ impl Service {
         // All that the tree gives: what is cut here is cut from rows of all ranks.
         let query = Query::Sites {
             rows_max: limits::SITE_ROWS_MAX,
+            named: true,
         };
-        let (reply, analysis) = self.query_analysis(token, query, Analysis::Sites).await?;
-        let Answer::Sites(table, coverage) = &reply.answer else {
+        let (reply, switches) =
+            tokio::try_join!(self.query(token, query), self.query(token, Query::Analyses))?;
+        let (Answer::Sites(table, coverage), Answer::Analyses(analyses, _)) =
+            (&reply.answer, &switches.answer)
+        else {
             return Err(LinkError::Mismatched.into());
         };
         let coverage = convert::coverage(coverage, &reply.missing);
+        let of = |analysis| Some(convert::analyses::one(analyses, analysis));
         let message = v1::CallSitesReply {
-            analysis: Some(analysis),
+            analysis: of(Analysis::Sites),
+            wait_states: of(Analysis::WaitStates),
+            messages: of(Analysis::Messages),
             ..convert::sites::reply(table, rows_max, coverage)
         };
         Ok(large(message, share))

@@ -1,8 +1,17 @@
 //! A known table of call sites.
 
 use invivo_proto::control::local::Named;
-use invivo_proto::control::sites::{Place, Site, SiteStats, SiteTable};
-use invivo_proto::ids::RegionId;
+use invivo_proto::control::sites::{Causer, Place, Site, SiteStats, SiteTable, SiteWaits};
+use invivo_proto::control::wait_states::{WaitState, Waited};
+use invivo_proto::ids::{Rank, RegionId};
+
+/// A wait of rank 3 for rank 2.
+fn waits(ns: u64) -> SiteWaits {
+    SiteWaits {
+        waited: Waited::once(ns, Rank(3)),
+        causers: vec![Causer { rank: Rank(2), ns }],
+    }
+}
 
 /// Three lines of a program, the last of which has most of the time; what was left out before.
 pub fn sites() -> SiteTable {
@@ -23,6 +32,7 @@ pub fn sites() -> SiteTable {
             stats: super::stats(5, 100 * line, 1),
             ranks: 4,
             named: vec![named],
+            waits: [(WaitState::LateSender, waits(10 * line))].into(),
         };
         (site, stats)
     };
@@ -32,5 +42,6 @@ pub fn sites() -> SiteTable {
         left_out: super::stats(7, 50, 0),
         rows_left_out: 2,
         unnamed: 0,
+        waits_left_out: Waited::once(5, Rank(1)),
     }
 }

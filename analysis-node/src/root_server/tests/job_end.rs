@@ -135,7 +135,7 @@ fn a_supervisor_leaves_once_its_ranks_death_is_reported() {
     scene.up(Up::RankEnded(ended.clone()));
     assert_eq!(Scene::waves(&scene.tick(1)), []);
     let mut waves = Scene::waves(&scene.tick(shutdown::QUIET_NS / MS));
-    assert_eq!(waves.len(), QUESTIONS.len() + 3);
+    assert_eq!(waves.len(), QUESTIONS.len() + 4);
     assert!(waves.iter().any(|(_, query)| *query == WHO_WAITS));
     // Page after page, each when the one before has been taken.
     let mut pages = Vec::new();
@@ -189,11 +189,11 @@ fn names_are_looked_up_where_all_is_well() {
         });
         let mut waves = Scene::waves(&scene.tick(1));
         waves.extend(Scene::waves(&scene.tick(shutdown::QUIET_NS / MS)));
-        let named = waves.iter().find_map(|(_, query)| match query {
-            Query::Regions { named, .. } => Some(*named),
+        let named = waves.iter().filter_map(|(_, query)| match query {
+            Query::Regions { named, .. } | Query::Sites { named, .. } => Some(*named),
             _ => None,
         });
-        assert_eq!(named, Some(!has_died));
+        assert_eq!(named.collect::<Vec<_>>(), [!has_died; 2]);
     }
 }
 
@@ -202,7 +202,7 @@ fn a_hurried_result_is_made_again_at_the_end() {
     let mut scene = Scene::new();
     scene.server.end_asked(0);
     let actions = scene.tick(shutdown::HURRIED_QUIET_NS / MS);
-    assert_eq!(Scene::waves(&actions).len(), QUESTIONS.len() + 2);
+    assert_eq!(Scene::waves(&actions).len(), QUESTIONS.len() + 3);
     let resumes = |action: &ServerAction| match action {
         ServerAction::Send(PLACE, Down::Command(command)) => command.verb == Verb::Resume,
         _ => false,
@@ -235,7 +235,7 @@ fn a_hurried_result_is_made_again_at_the_end() {
     scene.up(Up::Drained);
     // The last seconds are those before that.
     let waves = Scene::waves(&scene.tick(1));
-    assert_eq!(waves.len(), QUESTIONS.len() + 1);
+    assert_eq!(waves.len(), QUESTIONS.len() + 2);
     for (wave, query) in waves {
         scene.partial(wave, query);
     }

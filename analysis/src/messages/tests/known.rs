@@ -2,7 +2,7 @@
 
 use super::*;
 use invivo_proto::control::peer::SendEndpoint;
-use invivo_proto::ids::CommLocal;
+use invivo_proto::ids::{CommLocal, RegionId, SiteId};
 use invivo_proto::mpi::{ANY_TAG, peer};
 use invivo_proto::record::Facts;
 
@@ -295,7 +295,7 @@ fn records_before_job_time_was_known_get_it_later() {
         error_ns: 100,
         who: 0,
         region: RegionId(0),
-        clipping: Clipping::Whole,
+        site_clipping: SiteClipping::new(SiteId::NONE, Clipping::Whole),
     };
 
     let first: Vec<Endpoint> = places.places[0]

@@ -2,6 +2,8 @@
 
 use super::*;
 use alloc::collections::{BTreeMap, VecDeque};
+use invivo_proto::control::peer::Clipping;
+use invivo_proto::ids::SiteId;
 use proptest::prelude::*;
 
 /// By tag, which is all that channels differ in here.
@@ -76,7 +78,7 @@ fn endpoint(at: u64) -> Endpoint {
         error_ns: 0,
         who: 0,
         region: RegionId(0),
-        clipping: Clipping::Whole,
+        site_clipping: SiteClipping::new(SiteId::NONE, Clipping::Whole),
     }
 }
 

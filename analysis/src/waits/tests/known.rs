@@ -1,6 +1,7 @@
 //! Single cases of which the answer is known beforehand.
 
 use super::*;
+use invivo_proto::ids::SiteId;
 
 /// Two ranks, each below a place of its own, or both below one.
 fn two(apart: bool) -> Places {
@@ -143,6 +144,7 @@ fn late_senders_are_told_of_their_causer() {
             sender: Rank(sender),
             comm: CommId::WORLD,
             region: region("MPI_Recv"),
+            site: SiteId(9),
             ns,
             // Of no meaning below one place.
             error_ns: 100,
@@ -154,6 +156,12 @@ fn late_senders_are_told_of_their_causer() {
         let kind = (WaitState::LateSender, region("MPI_Recv"));
         assert_eq!(sums.kinds[&kind].ns, expected);
         assert_eq!(caused(&sums, sender), expected);
+        let mut at = places.places[0].waits.at_sites(Rank(0));
+        let ((_, site), state, of) = at.next().expect("a row");
+        assert_eq!((site, state), (SiteId(9), WaitState::LateSender));
+        assert_eq!(of.waited.ns, expected);
+        let causers: Vec<_> = of.causers.iter().map(|of| (of.rank.0, of.ns)).collect();
+        assert_eq!(causers, [(sender, expected)]);
     }
 }
 

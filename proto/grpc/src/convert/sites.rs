@@ -1,30 +1,51 @@
 //! Converts the table of call sites to its message for clients.
 
-use super::function_row;
+use super::{function_row, wait_states};
 use crate::v1;
 use invivo_proto::control::local::Named;
-use invivo_proto::control::sites::{Place, Site, SiteStats, SiteTable};
+use invivo_proto::control::sites::{Place, Site, SiteStats, SiteTable, SiteWaits};
+use invivo_proto::control::wait_states::WaitState;
 use invivo_proto::ids::RegionId;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// The table with at most `rows_max` rows, the one with the most time first. Rows of equal time are
 /// ordered by place and function, so that the output is the same every time.
 pub fn reply(table: &SiteTable, rows_max: u32, coverage: v1::Coverage) -> v1::CallSitesReply {
     let mut rows: Vec<(&Site, &SiteStats)> = table.rows.iter().collect();
-    rows.sort_by_key(|(_, row)| std::cmp::Reverse(row.stats.time.sum_ns));
-    let cut = rows.split_off(rows.len().min(rows_max as usize));
-    // No function has this number.
-    let mut left_out = function_row(None, RegionId(0), &table.left_out);
-    for (_, row) in &cut {
-        add(&mut left_out, &function_row(None, RegionId(0), &row.stats));
-    }
-    v1::CallSitesReply {
+    rows.sort_by_key(|(_, row)| Reverse(row.stats.time.sum_ns));
+    let mut reply = v1::CallSitesReply {
         coverage: Some(coverage),
         rows: rows.into_iter().map(|(site, of)| row(site, of)).collect(),
-        rows_left_out: table.rows_left_out.saturating_add(cut.len() as u64),
-        left_out: Some(left_out),
+        rows_left_out: table.rows_left_out,
+        // No function has this number.
+        left_out: Some(function_row(None, RegionId(0), &table.left_out)),
         rows_unnamed: table.unnamed,
         analysis: None,
+        waits_left_out: Some(wait_states::row("", "", &table.waits_left_out)),
+        wait_states: None,
+        messages: None,
+    };
+    cut(&mut reply, rows_max);
+    reply
+}
+
+/// Keeps the first `rows_max` rows of an answer; the others count among those left out.
+pub fn cut(reply: &mut v1::CallSitesReply, rows_max: u32) {
+    let kept = reply.rows.len().min(rows_max as usize);
+    let mut left_out = reply.left_out.take().unwrap_or_default();
+    let mut waits_left_out = reply.waits_left_out.take().unwrap_or_default();
+    for row in reply.rows.drain(kept..) {
+        if let Some(calls) = &row.calls {
+            add(&mut left_out, calls);
+        }
+        for waits in &row.waits {
+            add_waits(&mut waits_left_out, waits);
+        }
+        reply.rows_left_out = reply.rows_left_out.saturating_add(1);
     }
+    reply.left_out = Some(left_out);
+    reply.waits_left_out = Some(waits_left_out);
 }
 
 fn row(site: &Site, of: &SiteStats) -> v1::CallSiteRow {
@@ -42,7 +63,27 @@ fn row(site: &Site, of: &SiteStats) -> v1::CallSiteRow {
         functions: of.named.iter().map(function).collect(),
         ranks: of.ranks,
         calls: Some(function_row(None, site.region, &of.stats)),
+        waits: waits(&of.waits),
     }
+}
+
+fn waits(of: &BTreeMap<WaitState, SiteWaits>) -> Vec<v1::SiteWaitRow> {
+    let row = |(state, of): (&WaitState, &SiteWaits)| v1::SiteWaitRow {
+        wait_state: state.name().to_owned(),
+        waits: of.waited.waits,
+        time_ns: of.waited.ns,
+        max_ns: of.waited.max_ns,
+        max_rank: of.waited.max_rank.0,
+        causers: (of.causers.iter())
+            .map(|causer| v1::Causer {
+                rank: causer.rank.0,
+                time_ns: causer.ns,
+            })
+            .collect(),
+    };
+    let mut rows: Vec<v1::SiteWaitRow> = of.iter().map(row).collect();
+    rows.sort_by_key(|row| Reverse(row.time_ns));
+    rows
 }
 
 /// A place as rows tell it; in no file all but the kind is empty.
@@ -105,10 +146,28 @@ fn add(into: &mut v1::FunctionRow, from: &v1::FunctionRow) {
     };
 }
 
+fn add_waits(into: &mut v1::WaitStateRow, from: &v1::SiteWaitRow) {
+    if from.max_ns > into.max_ns {
+        (into.max_ns, into.max_rank) = (from.max_ns, from.max_rank);
+    }
+    into.waits = into.waits.saturating_add(from.waits);
+    into.time_ns = into.time_ns.saturating_add(from.time_ns);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use invivo_proto::control::results::{FunctionStats, Moments};
+    use invivo_proto::control::sites::Causer;
+    use invivo_proto::control::wait_states::Waited;
+    use invivo_proto::ids::Rank;
+
+    fn waited(ns: u64) -> SiteWaits {
+        SiteWaits {
+            waited: Waited::once(ns, Rank(2)),
+            causers: vec![Causer { rank: Rank(5), ns }],
+        }
+    }
 
     fn table() -> SiteTable {
         let row = |(offset, sum_ns)| {
@@ -136,6 +195,7 @@ mod tests {
                 stats,
                 ranks: 3,
                 named: Vec::new(),
+                waits: [(WaitState::WaitAtNxN, waited(sum_ns))].into(),
             };
             (site, of)
         };
@@ -155,7 +215,15 @@ mod tests {
         };
         assert_eq!((first.offset, first.kind.as_str()), (2, "code"));
         assert_eq!((first.build_id.as_str(), first.ranks), ("0b1d", 3));
+        let wait = &first.waits[0];
+        assert_eq!(
+            (wait.wait_state.as_str(), wait.time_ns),
+            ("Wait at N x N", 30)
+        );
+        assert_eq!((wait.max_rank, wait.causers[0].rank), (2, 5));
         assert_eq!(reply.rows_left_out, 6);
+        let waits_left_out = reply.waits_left_out.expect("sums");
+        assert_eq!((waits_left_out.waits, waits_left_out.time_ns), (2, 30));
         let left_out = reply.left_out.expect("sums");
         assert_eq!(
             (left_out.calls, left_out.time_ns, left_out.bytes_out),

@@ -52,7 +52,8 @@ fn kind_row((&(state, region), waited): (&Kind, &Waited)) -> v1::WaitStateRow {
     row(state.name(), mpi::name(region), waited)
 }
 
-fn row(wait_state: &str, function: &str, waited: &Waited) -> v1::WaitStateRow {
+/// One row.
+pub(super) fn row(wait_state: &str, function: &str, waited: &Waited) -> v1::WaitStateRow {
     v1::WaitStateRow {
         wait_state: wait_state.to_owned(),
         function: function.to_owned(),

@@ -534,6 +534,8 @@ pub struct FunctionsReply {
     pub analysis: ::core::option::Option<AnalysisStatus>,
 }
 /// Calls of one MPI function.
+#[derive(serde::Deserialize)]
+#[serde(default)]
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FunctionRow {
@@ -583,6 +585,8 @@ pub struct CallSitesRequest {
     pub rows_max: u32,
 }
 /// Calls by where in the program they are made.
+#[derive(serde::Deserialize)]
+#[serde(default)]
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CallSitesReply {
@@ -605,8 +609,19 @@ pub struct CallSitesReply {
     /// Whether the table is kept, and when it was not.
     #[prost(message, optional, tag = "6")]
     pub analysis: ::core::option::Option<AnalysisStatus>,
+    /// Waiting in calls of the rows that are not sent, in any way.
+    #[prost(message, optional, tag = "7")]
+    pub waits_left_out: ::core::option::Option<WaitStateRow>,
+    /// Whether wait states are looked for, and when they were not.
+    #[prost(message, optional, tag = "8")]
+    pub wait_states: ::core::option::Option<AnalysisStatus>,
+    /// The same of the matching of messages, which finds late senders.
+    #[prost(message, optional, tag = "9")]
+    pub messages: ::core::option::Option<AnalysisStatus>,
 }
 /// Calls of one MPI function at one place in the program.
+#[derive(serde::Deserialize)]
+#[serde(default)]
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CallSiteRow {
@@ -633,6 +648,50 @@ pub struct CallSiteRow {
     /// The calls.
     #[prost(message, optional, tag = "7")]
     pub calls: ::core::option::Option<FunctionRow>,
+    /// Waiting with a cause in these calls, the longest first. Sums over all rows, those that are not
+    /// sent included, are those of WaitStates.
+    #[prost(message, repeated, tag = "8")]
+    pub waits: ::prost::alloc::vec::Vec<SiteWaitRow>,
+}
+/// Waiting in one way in calls at one place in the program.
+#[derive(serde::Deserialize)]
+#[serde(default)]
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SiteWaitRow {
+    /// The wait state, by Scalasca's name.
+    #[prost(string, tag = "1")]
+    pub wait_state: ::prost::alloc::string::String,
+    /// Calls that waited.
+    #[prost(uint64, tag = "2")]
+    pub waits: u64,
+    /// For how long, in ns.
+    #[prost(uint64, tag = "3")]
+    pub time_ns: u64,
+    /// The longest, in ns.
+    #[prost(uint64, tag = "4")]
+    pub max_ns: u64,
+    /// The rank that had the longest.
+    #[prost(uint32, tag = "5")]
+    pub max_rank: u32,
+    /// The ranks that were waited for longest, that with the most first, at most 4; none where nobody
+    /// is waited for.
+    #[prost(message, repeated, tag = "6")]
+    pub causers: ::prost::alloc::vec::Vec<Causer>,
+}
+/// A rank for which others waited.
+#[derive(serde::Deserialize)]
+#[serde(default)]
+#[derive(serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Causer {
+    /// The rank.
+    #[prost(uint32, tag = "1")]
+    pub rank: u32,
+    /// For how long at least, in ns, summed over those that waited. Exact where no more than 4 ranks
+    /// were waited for; else short of it by a fifth of the row's time at most.
+    #[prost(uint64, tag = "2")]
+    pub time_ns: u64,
 }
 /// A function of a program.
 #[derive(serde::Deserialize)]

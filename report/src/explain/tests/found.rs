@@ -2,7 +2,7 @@
 //! and what must not be said.
 
 use super::*;
-use invivo_grpc::v1::RankWaitRow;
+use invivo_grpc::v1::{RankWaitRow, SiteWaitRow};
 
 /// Columns of 10 ms in which these ranks compute longest, with these parallel efficiencies.
 fn in_columns(whole: Efficiency, columns: &[(u32, f64)]) -> Seen {
@@ -45,6 +45,47 @@ fn two_phases_have_a_rank_and_a_line_each() {
     let ranks: Vec<u32> = late.iter().map(|of| of.rank).collect();
     assert_eq!(ranks, [1, 3]);
     insta::assert_snapshot!(told.sentence);
+}
+
+/// Most of the time in MPI is at one line, and most waiting at another.
+#[test]
+fn the_line_of_the_wait_is_told_where_it_is_another_one() {
+    let waits = |ns| {
+        vec![SiteWaitRow {
+            wait_state: "Wait at N x N".into(),
+            time_ns: ns,
+            ..SiteWaitRow::default()
+        }]
+    };
+    let mut seen = waited(
+        seen(efficiency(0.5, 0.9), efficiency(0.5, 0.9)),
+        [4, 1],
+        [4, 1],
+    );
+    let told = explain_seen(&seen);
+    assert_eq!(told.waiting.expect("waits").place, "", "nothing is known");
+    // It waited before at the line that has most of the time.
+    seen.before.rows[0].waits = waits(9_000_000_000);
+    seen.after.rows[0].waits = waits(10_000_000_000);
+    let mut other = seen.after.rows[0].clone();
+    other.offset += 1;
+    other.functions[0].line = "solver.c:300".into();
+    other.calls.as_mut().expect("calls").time_ns = 2_000_000_000;
+    other.waits = waits(3_000_000_000);
+    seen.after.rows.push(other);
+    let told = explain_seen(&seen);
+    let waiting = told.waiting.expect("waits");
+    assert_eq!(
+        (waiting.place.as_str(), waiting.place_share),
+        ("solve (solver.c:300)", 0.75)
+    );
+    let words = "in Wait at N x N in MPI_Allreduce at solve (solver.c:300) (60.6 % of the time";
+    assert!(told.sentence.contains(words), "{}", told.sentence);
+    assert!(told.sentence.contains("at solve (solver.c:212), "));
+    // The line that the sentence names anyway is named once.
+    seen.after.rows[2].waits = waits(500_000_000);
+    let told = explain_seen(&seen).sentence;
+    assert!(told.contains("MPI_Allreduce (60.6 % of the time"), "{told}");
 }
 
 #[test]

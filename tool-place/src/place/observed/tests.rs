@@ -166,7 +166,14 @@ fn what_runs_alone_can_tell_is_not_answered() {
     let mut observed = observed(&[of]);
     observed.settle();
     assert!(observed.answer(Query::Hang { older_ns: 0 }).is_none());
-    assert!(observed.answer(Query::Sites { rows_max: 9 }).is_none());
+    assert!(
+        observed
+            .answer(Query::Sites {
+                rows_max: 9,
+                named: true
+            })
+            .is_none()
+    );
     assert!(observed.answer(Query::Messages).is_some());
     let nobody = location(40, Ledger::default());
     assert!(observed.location(&nobody, 1 << 20).is_err(), "no such rank");

@@ -12,7 +12,10 @@ const APP: &str = "/home/user/app";
 fn ask(scene: &mut Scene) {
     scene.down(Down::Query {
         wave: WaveId(3),
-        query: Query::Sites { rows_max: 100 },
+        query: Query::Sites {
+            rows_max: 100,
+            named: true,
+        },
     });
 }
 

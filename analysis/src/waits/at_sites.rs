@@ -1,0 +1,49 @@
+//! Waiting of one rank by where in the program it waits.
+
+use super::causers;
+use super::shape::Wait;
+use hashbrown::HashMap;
+use invivo_proto::control::sites::{Causer, SiteWaits};
+use invivo_proto::control::wait_states::{WaitState, Waited};
+use invivo_proto::ids::{Rank, RegionId, SiteId};
+use rustc_hash::FxBuildHasher;
+
+/// Rows of a rank: programs call MPI from some hundred places. What it waits at further ones counts
+/// as at other sites. Some 600 kB; two states of some fifty sites are 15 kB.
+pub const ROWS_MAX: usize = 1 << 12;
+
+/// The call in which somebody waits: the function, and where it is called.
+pub type At = (RegionId, SiteId);
+
+/// One rank's.
+#[derive(Clone, Debug, Default)]
+pub struct AtSites(HashMap<(At, WaitState), SiteWaits, FxBuildHasher>);
+
+impl AtSites {
+    /// The rank waited.
+    #[inline]
+    pub fn charge(&mut self, (region, mut site): At, rank: Rank, wait: &Wait) {
+        if self.0.len() >= ROWS_MAX && !self.0.contains_key(&((region, site), wait.state)) {
+            // The functions are few: these rows come to an end.
+            site = SiteId::OTHERS;
+        }
+        let row = self.0.entry(((region, site), wait.state)).or_default();
+        row.waited.add(&Waited::once(wait.ns, rank));
+        if let Some(rank) = wait.causer {
+            causers::add(&mut row.causers, Causer { rank, ns: wait.ns });
+        }
+    }
+
+    /// All rows, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (At, WaitState, &SiteWaits)> {
+        self.0
+            .iter()
+            .map(|((at, state), waits)| (*at, *state, waits))
+    }
+}
+
+/// Adds waiting of other ranks in the same way at the same site.
+pub fn merge(into: &mut SiteWaits, from: &SiteWaits) {
+    into.waited.add(&from.waited);
+    causers::merge(&mut into.causers, &from.causers);
+}
