@@ -16,7 +16,10 @@ use std::path::PathBuf;
 
 pub(super) const MS: u64 = 1_000_000;
 /// The node's clock when the scene begins; its ticks begin at 0.
-pub(super) const START_NS: u64 = 1_000_000 * MS;
+///
+/// Thirty years, as long as no machine is up: the place measures its clock again now and then, and
+/// readings of the real one, which lie before, change nothing.
+pub(super) const START_NS: u64 = 1_000_000_000_000 * MS;
 
 thread_local! {
     /// Job time when the scene begins.
