@@ -1,5 +1,5 @@
 //! Matches point-to-point messages: which send belongs to which receive, how long messages take,
-//! and how long receivers wait for late senders.
+//! and how long receivers wait for late senders, and senders for late receivers.
 //!
 //! A send and its receive are seen by different ranks, perhaps below different places. They meet at
 //! the place of the receiver: a send whose receiver is below another place is handed out for that
@@ -26,11 +26,11 @@ mod begin_anew;
 mod calls;
 mod completing;
 mod counters;
+mod marks;
 mod matcher;
 mod outbox;
 mod posted;
 mod refused;
-mod site_clipping;
 mod travel;
 mod unresolved;
 mod waiting;
@@ -50,15 +50,15 @@ use calls::LastCall;
 use counters::{Counters, UnmatchedReason};
 use invivo_proto::control::peer::Clipping;
 use invivo_proto::control::results;
-use invivo_proto::ids::{CommLocal, Rank};
+use invivo_proto::ids::{CommLocal, Rank, RegionId};
 use invivo_proto::rank_set::RankSet;
 use invivo_proto::record::{Call, Facts, Part, RecordKind};
+use marks::{Marks, Side};
 use matcher::Matcher;
 use outbox::Outbox;
 use posted::{InOrder, Pattern};
-use site_clipping::SiteClipping;
 use unresolved::{Key, Unknown, Unresolved};
-use waiting::{Channel, Endpoint, Side, UNKNOWN_NS};
+use waiting::{Channel, Endpoint, UNKNOWN_NS};
 
 /// Which place a rank of the application is below, by any number that the driver gives to places.
 pub type PlaceOf = Box<dyn Fn(Rank) -> Option<u32> + Send>;
@@ -182,22 +182,28 @@ impl Messages {
         };
         match facts.kind {
             RecordKind::Send | RecordKind::PostSend if facts.peer >= 0 => {
+                // Only a call that sends and does nothing else waits for the receiver alone.
+                let waits = facts.kind == RecordKind::Send && self.counters.may_wait(facts.region);
                 let sender = LastCall {
                     number: of.rank.0,
+                    region: if waits { facts.region } else { RegionId(0) },
+                    site: facts.site,
                     ..LastCall::default()
                 };
-                let endpoint = endpoint(of, facts.bytes_out, error_ns, sender);
+                let endpoint = endpoint(of, Side::Send, facts.bytes_out, error_ns, sender, 0);
                 self.counters.sent(&endpoint);
                 self.resolve(of.rank, pattern, Side::Send, endpoint, of.communicators);
             }
             RecordKind::PostRecv => of_rank.receives.post(request, posted, pattern),
             RecordKind::Recv if facts.peer >= 0 => {
-                let endpoint = endpoint(of, facts.bytes_in, error_ns, last);
+                let bytes = facts.bytes_in;
+                let endpoint = endpoint(of, Side::Receive, bytes, error_ns, last, of.begin);
                 self.counters.received(&endpoint);
                 of_rank.receives.receive(pattern, endpoint, ready);
             }
             RecordKind::CompletedRecv if facts.peer >= 0 => {
-                let endpoint = endpoint(of, facts.bytes_in, error_ns, last);
+                let bytes = facts.bytes_in;
+                let endpoint = endpoint(of, Side::Receive, bytes, error_ns, last, posted);
                 self.counters.received(&endpoint);
                 of_rank
                     .receives
@@ -364,8 +370,7 @@ impl Messages {
     pub fn reset(&mut self, at_ns: u64) {
         self.each_endpoint(|endpoint| {
             if endpoint.error_ns == UNKNOWN_NS {
-                let site = endpoint.site_clipping.site();
-                endpoint.site_clipping = SiteClipping::new(site, Clipping::Outside);
+                endpoint.marks = endpoint.marks.outside();
             }
         });
         self.counters.sums = EMPTY;
@@ -439,17 +444,28 @@ fn follows(kind: RecordKind) -> bool {
 }
 
 #[inline]
-fn endpoint(of: &Of<'_, impl Fn(u64) -> u64>, bytes: u64, error_ns: u32, by: LastCall) -> Endpoint {
+fn endpoint(
+    of: &Of<'_, impl Fn(u64) -> u64>,
+    side: Side,
+    bytes: u64,
+    error_ns: u32,
+    by: LastCall,
+    posted: u64,
+) -> Endpoint {
     let (begin_ns, end_ns) = ((of.job_ns)(of.begin), (of.job_ns)(of.end));
     Endpoint {
         begin_ns,
         end_ns: end_ns.max(begin_ns),
+        posted_ns: match side {
+            Side::Send => 0,
+            Side::Receive => (of.job_ns)(posted.min(of.begin)),
+        },
         bytes,
         epoch: of.epoch,
         error_ns,
         who: by.number,
         region: by.region,
-        site_clipping: SiteClipping::new(by.site, of.clipping),
+        marks: Marks::new(side, by.site, of.clipping),
     }
 }
 

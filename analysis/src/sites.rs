@@ -166,11 +166,7 @@ impl Sites {
                 let here = || (module.clone(), rank);
                 found.code.entry(site.clone()).or_insert_with(here);
             }
-            let row = found.table.rows.entry(site);
-            let row = row.or_insert_with(|| SiteStats {
-                ranks: 1,
-                ..SiteStats::default()
-            });
+            let row = found.table.rows.entry(site).or_default();
             waits::merge_at_site(row.waits.entry(state).or_default(), from);
         }
     }

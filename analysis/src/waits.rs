@@ -1,4 +1,5 @@
-//! Wait states: who waits for whom in blocking collectives, and in receives of late senders.
+//! Wait states: who waits for whom in blocking collectives, in receives of late senders, and in
+//! sends to late receivers.
 //!
 //! The members of a collective are seen by their ranks, perhaps below different places. A place
 //! joins the arrivals of its own ranks. Where these are all members, as always with one place, it
@@ -11,7 +12,8 @@
 //! whether or not they record: lost records leave a collective open, and shift no other. Those that
 //! stay open are bounded; the older half is given up, and counted.
 //!
-//! Late senders come from the matching of messages ([`crate::messages`]).
+//! Late senders and receivers come from the matching of messages ([`crate::messages`]), at the
+//! place of the receiver; what a sender waited for is told to its own.
 
 mod arriving;
 mod at_sites;
@@ -42,7 +44,7 @@ use invivo_proto::control::meetings::{
     Arrived, Caused, Collective, MEETINGS_MAX, Meeting, Meetings, Met,
 };
 use invivo_proto::control::sites::SiteWaits;
-use invivo_proto::control::wait_states::{WaitState, WaitStates};
+use invivo_proto::control::wait_states::{WaitState, WaitStates, Waited};
 use invivo_proto::definition::Definition;
 use invivo_proto::ids::{CommId, Rank, RegionId};
 use invivo_proto::mpi::FUNCTIONS;
@@ -189,7 +191,9 @@ impl Waits {
                 if wait.ns <= unclear_ns {
                     continue;
                 }
-                sums.charge(index, member.rank, met.of.comm, at, wait);
+                let waited = Waited::once(wait.ns, member.rank);
+                let why = (wait.state, wait.causer);
+                sums.charge(index, met.of.comm, at, why, &waited);
                 if let Some(causer) = wait.causer {
                     blame(sums, outgoing, *numbers, causer, at.0, wait);
                 }
@@ -197,33 +201,36 @@ impl Waits {
         });
     }
 
-    /// A receiver waited for a late sender.
+    /// A receiver waited for a late sender, or a sender for a late receiver. The receiver is here.
     pub fn late(&mut self, late: &Late) {
-        let Some(index) = self.numbers.index(late.receiver) else {
-            return;
-        };
-        let is_here = self.numbers.index(late.sender).is_some();
+        let waiter = self.numbers.index(late.waiter);
+        let is_here = waiter.is_some() && self.numbers.index(late.causer).is_some();
         if !is_here {
             self.sums.clock_error_ns = self.sums.clock_error_ns.max(late.error_ns);
         }
         if late.ns == 0 || (!is_here && late.ns <= late.error_ns.saturating_mul(2)) {
             return;
         }
+        if let Some(index) = waiter {
+            let waited = Waited::once(late.ns, late.waiter);
+            let (at, why) = ((late.region, late.site), (late.state, Some(late.causer)));
+            self.sums.charge(index, late.comm, at, why, &waited);
+        } else if !self.outgoing.late_receiver(late) {
+            self.sums.unblamed_ns = self.sums.unblamed_ns.saturating_add(late.ns);
+            return;
+        }
         let wait = Wait {
-            state: WaitState::LateSender,
+            state: late.state,
             ns: late.ns,
-            causer: Some(late.sender),
+            causer: Some(late.causer),
         };
-        let at = (late.region, late.site);
-        self.sums.charge(index, late.receiver, late.comm, at, &wait);
-        blame(
-            &mut self.sums,
-            &mut self.outgoing,
-            self.numbers,
-            late.sender,
-            late.region,
-            &wait,
-        );
+        let Waits {
+            sums,
+            outgoing,
+            numbers,
+            ..
+        } = self;
+        blame(sums, outgoing, *numbers, late.causer, late.region, &wait);
     }
 
     /// Gives up the older half of what waits.
@@ -267,7 +274,7 @@ impl Waits {
                 self.give_up(&of);
             }
         }
-        self.outgoing.take(&self.place_of, credit)
+        self.outgoing.take(&self.place_of, self.reset_ns, credit)
     }
 
     /// Takes in what the place `from` tells.
@@ -292,6 +299,10 @@ impl Waits {
         for met in &told.met {
             self.settle(met);
         }
+        // Sums of before a reset that has been made here are forgotten.
+        if told.reset_ns < self.reset_ns {
+            return refused;
+        }
         for caused in &told.caused {
             let index = self.numbers.index(caused.rank);
             let Some(index) = index.filter(|_| usize::from(caused.region.0) < FUNCTIONS.len())
@@ -301,6 +312,23 @@ impl Waits {
             };
             let kind = (caused.state, caused.region);
             self.sums.blame(index, kind, caused.waits, caused.ns);
+        }
+        for late in &told.late_receivers {
+            let index = self.numbers.index(late.rank);
+            let is_one = usize::from(late.region.0) < FUNCTIONS.len();
+            let Some(index) = index.filter(|_| is_one) else {
+                refused = Err("a wait that is of none of this place's ranks");
+                continue;
+            };
+            let waited = Waited {
+                waits: late.waits,
+                ns: late.ns,
+                max_ns: late.max_ns,
+                max_rank: late.rank,
+            };
+            let at = (late.region, late.site);
+            let why = (WaitState::LateReceiver, Some(late.receiver));
+            self.sums.charge(index, late.comm, at, why, &waited);
         }
         refused
     }
@@ -368,7 +396,7 @@ impl Waits {
     /// Forgets the sums. From now on counts what ended behind `at_ns` (job time).
     pub fn reset(&mut self, at_ns: u64) {
         self.sums = Sums::new(self.numbers.len());
-        self.outgoing.forget_causes();
+        self.outgoing.forget_sums();
         self.reset_ns = at_ns;
         if !self.is_known {
             // Their times cannot be compared with that of the reset.

@@ -77,7 +77,13 @@ export const waits = {
       );
       rows.sort((a, b) => b.time_ns - a.time_ns);
       const left = reply.waits_left_out?.time_ns ?? 0;
-      sites.show(rows, left > 0 ? `${duration(left)} at other sites` : '');
+      const parts = [
+        left > 0 ? `${duration(left)} in further rows` : '',
+        reply.rows_unnamed > 0
+          ? `names of ${counted(reply.rows_unnamed, 'site')} have not come yet`
+          : '',
+      ];
+      sites.show(rows, parts.filter((part) => part).join('; '));
     }
 
     /** @param {import('./answers').WaitStatesReply & {text?: string}} reply */
@@ -128,14 +134,10 @@ export const waits = {
         notes,
       ),
       async renew() {
+        draw(await page.ask('waitstates', { ranks: RANKS_MAX }));
         // An observation keeps no call sites.
         sites.node.hidden = Boolean(page.hello?.job?.observation);
-        const [reply, where] = await Promise.all([
-          page.ask('waitstates', { ranks: RANKS_MAX }),
-          sites.node.hidden ? null : page.ask('sites'),
-        ]);
-        draw(reply);
-        if (where) drawSites(where);
+        if (!sites.node.hidden) drawSites(await page.ask('sites'));
       },
     };
   },

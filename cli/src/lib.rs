@@ -78,7 +78,7 @@ enum Verb {
     Efficiency(commands::efficiency::Args),
     /// Show messages: sends matched with receives, their times, and waiting for late senders
     Messages(commands::messages::Args),
-    /// Show who made whom wait, and for how long: wait states of collectives, late senders
+    /// Show who made whom wait, and for how long: wait states of collectives and messages
     Waitstates(commands::waitstates::Args),
     /// Show who waits for whom, and whether that can end
     Hang(commands::hang::Args),

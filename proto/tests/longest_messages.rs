@@ -5,7 +5,7 @@ mod samples;
 use invivo_proto::control;
 use invivo_proto::control::wait_states::{WaitState, Waited};
 use invivo_proto::control::{contexts, fault, local, profile, regions, sites, stacks};
-use invivo_proto::ids::{CommId, Rank, RegionId, WorldRank};
+use invivo_proto::ids::{CommId, Rank, RegionId, SiteId, WorldRank};
 
 /// The bound of what places tell each other is that of its longest message.
 #[test]
@@ -23,6 +23,8 @@ fn the_longest_message_of_a_place_fits() {
         begin_ns: u64::MAX,
         end_ns: u64::MAX,
         epoch: u32::MAX,
+        region: RegionId(u16::MAX),
+        site: SiteId(u16::MAX),
         clipping: control::peer::Clipping::Outside,
     };
     let sends = vec![half; control::peer::ENDPOINTS_MAX];

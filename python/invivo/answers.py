@@ -443,11 +443,11 @@ class CallSitesReply(Answer):
     analysis: AnalysisStatus
     """Whether the table is kept, and when it was not."""
     waits_left_out: WaitStateRow
-    """Waiting in calls of the rows that are not sent, in any way."""
+    """Wait states in calls of the rows that are not sent, all together."""
     wait_states: AnalysisStatus
     """Whether wait states are looked for, and when they were not."""
     messages: AnalysisStatus
-    """The same of the matching of messages, which finds late senders."""
+    """The same of the matching of messages, which finds late senders and receivers."""
 
 
 @dataclass(frozen=True)
@@ -471,8 +471,8 @@ class CallSiteRow(Answer):
     calls: FunctionRow
     """The calls."""
     waits: list[SiteWaitRow]
-    """Waiting with a cause in these calls, the longest first. Sums over all rows, those that are
-    not sent included, are those of WaitStates."""
+    """Wait states in these calls, the longest first. Sums over all rows, those that are not sent
+    included, are those of WaitStates."""
 
 
 @dataclass(frozen=True)
@@ -828,7 +828,8 @@ class WaitStatesReply(Answer):
     communicators_left_out: WaitStateRow
     """Waits on communicators that there is no room for."""
     unblamed_ns: int
-    """Waiting whose causer could not be told of it, in ns: it is in no rank's `caused_ns`."""
+    """Waiting whose causer could not be told of it, in ns: it is in no rank's `caused_ns`. That for
+    late receivers whose sender could not be told is in it, too, and in no row."""
     calls: CollectiveCalls
     """What became of calls of collectives."""
     clock_error_ns: int
@@ -837,7 +838,7 @@ class WaitStatesReply(Answer):
     analysis: AnalysisStatus
     """Whether wait states are looked for, and when they were not."""
     messages: AnalysisStatus
-    """The same of the matching of messages, which finds late senders."""
+    """The same of the matching of messages, which finds late senders and receivers."""
 
 
 @dataclass(frozen=True)

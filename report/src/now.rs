@@ -6,6 +6,8 @@ use invivo_grpc::v1;
 
 /// Rows by rank and function of such a report at most, as of one at the end of a job.
 pub const RANK_ROWS_MAX: u32 = 4096;
+/// Call sites of it at most, as there.
+pub const SITES_MAX: u32 = 256;
 /// Rows and columns of its matrix at most, as there.
 pub const SIDE_MAX: u32 = 256;
 

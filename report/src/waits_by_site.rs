@@ -71,13 +71,7 @@ pub fn by_place(reply: &CallSitesReply, rows_max: usize) -> Option<ByPlace> {
     Some(ByPlace {
         parts: rows.iter().map(part).collect(),
         table,
-        rest: (rest > 0).then(|| {
-            format!(
-                "... and {} at other sites, in {}",
-                duration(rest),
-                counted(others.len() as u64 + reply.rows_left_out, "row")
-            )
-        }),
+        rest: (rest > 0).then(|| format!("... and {} in further rows", duration(rest))),
     })
 }
 
@@ -99,6 +93,17 @@ pub fn text(reply: &CallSitesReply, rows_max: usize) -> String {
         text.push_str(&format!("{rest}\n"));
     }
     text
+}
+
+/// A line about names that did not come in time; nothing where all did.
+pub fn unnamed(reply: &CallSitesReply) -> String {
+    match reply.rows_unnamed {
+        0 => String::new(),
+        rows => format!(
+            "names of {} did not come in time; ask again\n",
+            counted(rows, "site")
+        ),
+    }
 }
 
 /// The same in a report, with a heading; nothing where nobody has waited.
@@ -144,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_to_wait_has_a_row_and_the_rest_is_summed() {
+    fn each_way_to_wait_has_a_row() {
         let all = "MPI_Allreduce";
         let reply = CallSitesReply {
             rows: vec![
@@ -178,7 +183,7 @@ mod tests {
              \x20     1  rank 2 (90.0 %)\n\
              solve (s.c:8)  MPI_Allreduce  N x N Completion  2.00 ms  20.0 %      3  1.00 ms  \
              \x20     1\n\
-             ... and 2.00 ms at other sites, in 5 rows\n"
+             ... and 2.00 ms in further rows\n"
         );
         let nobody = text(&CallSitesReply::default(), 2);
         assert_eq!(nobody, "nobody has waited for anybody yet\n");

@@ -170,8 +170,8 @@ pub const RANK_ROWS_MAX: u32 = 65536;
 pub const RANK_ROW_BYTES: usize = 128;
 /// Maximum number of rows of call sites, and the default: what the tree answers.
 pub const SITE_ROWS_MAX: u32 = invivo_proto::control::sites::ROWS_MAX;
-/// Bytes of such a row in a message, where its names are as long as they can be and it has two ways to
-/// wait.
+/// Bytes of such a row in a message, where its names are as long as they can be and it has two ways
+/// to wait.
 pub const SITE_ROW_BYTES: usize = 2100;
 /// Maximum number of rows of regions, and the default: what the tree answers.
 pub const REGION_ROWS_MAX: u32 = invivo_proto::control::regions::ROWS_MAX;

@@ -2,18 +2,21 @@
 //! time for late senders is the longest of theirs, once.
 
 use alloc::vec::Vec;
+use invivo_proto::control::wait_states::WaitState;
 use invivo_proto::ids::{CommId, Rank, RegionId, SiteId};
 
-/// A call that waited for a late sender.
+/// A call that waited for a late sender, or for a late receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Late {
+    /// For which of the two.
+    pub state: WaitState,
     /// Who waited.
-    pub receiver: Rank,
+    pub waiter: Rank,
     /// For whom.
-    pub sender: Rank,
+    pub causer: Rank,
     /// The communicator, as the sender's side knows it.
     pub comm: CommId,
-    /// The function that completed the receive.
+    /// The function in which it was waited.
     pub region: RegionId,
     /// Where that was called.
     pub site: SiteId,
@@ -82,7 +85,7 @@ impl Calls {
     /// longest wait of all.
     pub fn told(&mut self, number: u32, wait: Option<Late>) -> Option<Late> {
         let several = self.get(number).filter(|several| several.open > 0)?;
-        let ns = |late: Option<Late>| late.map(|late| (late.ns, late.sender));
+        let ns = |late: Option<Late>| late.map(|late| (late.ns, late.causer));
         if ns(wait) > ns(several.longest) {
             several.longest = wait;
         }
@@ -115,8 +118,9 @@ mod tests {
     use super::*;
     fn late(ns: u64, sender: u32) -> Option<Late> {
         Some(Late {
-            receiver: Rank(0),
-            sender: Rank(sender),
+            state: WaitState::LateSender,
+            waiter: Rank(0),
+            causer: Rank(sender),
             comm: CommId::WORLD,
             region: RegionId(1),
             site: SiteId(2),

@@ -50,8 +50,8 @@ impl Messages {
         index.is_some_and(|index| self.ranks[index].last.number != 0)
     }
 
-    /// Calls that waited for late senders, since this was asked last; to be asked after everything
-    /// that may match messages. `each` gets them.
+    /// Calls that waited for late senders or receivers, since this was asked last; to be asked
+    /// after everything that may match messages. `each` gets them.
     #[inline]
     pub fn take_late(&mut self, mut each: impl FnMut(&Late)) {
         if !self.counters.late.is_empty() {

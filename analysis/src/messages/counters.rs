@@ -1,12 +1,14 @@
 //! Counts messages: sent, received, matched, and unmatched by reason; and merges these counts.
 
 use super::calls::{Calls, Late};
+use super::marks::Side;
 use super::waiting::{Channel, Endpoint, UNKNOWN_NS};
 use crate::moments;
 use crate::pauses::Pauses;
 use alloc::vec::Vec;
 use invivo_proto::control::peer::Clipping;
 use invivo_proto::control::results::{Messages, Traffic, Unmatched};
+use invivo_proto::control::wait_states::WaitState;
 use invivo_proto::ids::{Rank, RegionId};
 use invivo_proto::mpi;
 
@@ -59,10 +61,12 @@ pub struct Counters {
     pub sums: Messages,
     /// Calls that complete several receives.
     pub calls: Calls,
-    /// Waits for late senders that nobody has taken yet.
+    /// Waits for late senders and receivers that nobody has taken yet.
     pub late: Vec<Late>,
     /// Whether a function only looks whether requests are complete, by its number.
     tests: Vec<bool>,
+    /// Whether a function may return only when the receive is posted, by its number.
+    sends: Vec<bool>,
 }
 
 impl Default for Counters {
@@ -73,10 +77,12 @@ impl Default for Counters {
             sums: EMPTY,
             calls: Calls::default(),
             late: Vec::new(),
-            tests: mpi::FUNCTIONS
-                .iter()
-                .map(|function| function.name.starts_with("MPI_Test"))
-                .collect(),
+            tests: by_name(|name| name.starts_with("MPI_Test")),
+            // Calls that receive as well may do something else meanwhile.
+            sends: by_name(|name| {
+                let name = name.strip_suffix("_c").unwrap_or(name);
+                matches!(name, "MPI_Send" | "MPI_Ssend")
+            }),
         }
     }
 }
@@ -87,7 +93,7 @@ impl Counters {
     #[inline]
     pub fn counts(&self, endpoint: &Endpoint) -> bool {
         let is_behind = endpoint.error_ns == UNKNOWN_NS || endpoint.end_ns > self.reset_ns;
-        endpoint.site_clipping.clipping() != Clipping::Outside && is_behind
+        endpoint.marks.clipping() != Clipping::Outside && is_behind
     }
 
     /// Counts a message that was sent.
@@ -137,7 +143,7 @@ impl Counters {
         let end_ns = receive.end_ns.max(send.begin_ns);
         let clipped = [send, receive]
             .iter()
-            .any(|endpoint| endpoint.site_clipping.clipping() == Clipping::Clipped);
+            .any(|endpoint| endpoint.marks.clipping() == Clipping::Clipped);
         // A message that was under way during a pause took longer for that reason alone; it is
         // counted and not timed.
         let pause = self.pauses.net(send.begin_ns.min(receive.begin_ns), end_ns);
@@ -160,31 +166,60 @@ impl Counters {
         // beyond its own end. Who only looks does not wait.
         let tests = self.tests.get(usize::from(receive.region.0));
         let is_late = send.begin_ns > receive.begin_ns && tests != Some(&true);
-        let wait = is_late.then(|| Late {
-            receiver,
-            sender: Rank(send.who),
+        let late_sender = Late {
+            state: WaitState::LateSender,
+            waiter: receiver,
+            causer: Rank(send.who),
             comm: channel.comm,
             region: receive.region,
-            site: receive.site_clipping.site(),
-            ns: send.begin_ns.min(receive.end_ns) - receive.begin_ns,
+            site: receive.marks.site(),
+            ns: send
+                .begin_ns
+                .min(receive.end_ns)
+                .saturating_sub(receive.begin_ns),
             error_ns: send.error_ns.max(receive.error_ns).into(),
-        });
-        self.completes(receive, wait);
+        };
+        self.completes(receive, is_late.then_some(late_sender));
+        // Late Receiver: the sender is still in its call when the receive is posted. One that is
+        // not has left a short message behind, and did not wait.
+        let posted = send.begin_ns < receive.posted_ns && receive.posted_ns < send.end_ns;
+        if posted && send.region != RegionId(0) {
+            self.late.push(Late {
+                state: WaitState::LateReceiver,
+                waiter: Rank(send.who),
+                causer: receiver,
+                region: send.region,
+                site: send.marks.site(),
+                ns: receive.posted_ns - send.begin_ns,
+                ..late_sender
+            });
+        }
+    }
+
+    /// Whether a function that sends may return only when the receive is posted.
+    #[inline]
+    pub fn may_wait(&self, region: RegionId) -> bool {
+        self.sends.get(usize::from(region.0)) == Some(&true)
     }
 
     /// A receive is done with, after a wait or without. Of a call that completes several, the
     /// longest wait counts when all of them are. A send is told as what it is: none of a call.
     #[inline]
     fn completes(&mut self, endpoint: &Endpoint, wait: Option<Late>) {
-        let wait = match (endpoint.region, endpoint.who) {
-            (RegionId(0), _) | (_, 0) => wait,
-            (_, call) => self.calls.told(call, wait),
+        let wait = match (endpoint.marks.side(), endpoint.who) {
+            (Side::Send, _) | (_, 0) => wait,
+            (Side::Receive, call) => self.calls.told(call, wait),
         };
         if let Some(late) = wait {
-            moments::insert(&mut self.sums.late_sender, late.ns, late.receiver);
+            moments::insert(&mut self.sums.late_sender, late.ns, late.waiter);
             self.late.push(late);
         }
     }
+}
+
+fn by_name(is_it: fn(&str) -> bool) -> Vec<bool> {
+    let functions = mpi::FUNCTIONS.iter();
+    functions.map(|function| is_it(function.name)).collect()
 }
 
 fn one(endpoint: &Endpoint) -> Traffic {

@@ -5,14 +5,15 @@
 //! `messages.rs` says how, by what is known of time.
 
 use super::counters::{Counters, UnmatchedReason};
-use super::waiting::{Channel, Endpoint, Side, Verdict, Waiting};
+use super::marks::Side;
+use super::waiting::{Channel, Endpoint, Verdict, Waiting};
 use alloc::vec::Vec;
 
 /// Endpoints that wait at one place for their other endpoints: seconds of a busy place. When more
 /// would wait, the older half of them is given up.
 pub const WAITING_MAX: usize = 1 << 18;
 /// The same for the blocks of memory that they lie in, one for each channel at least: with the
-/// table of channels some 50 MB.
+/// table of channels some 60 MB.
 pub const BLOCKS_MAX: usize = 1 << 17;
 
 #[derive(Clone, Debug, Default)]
@@ -141,7 +142,7 @@ fn impossible(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::messages::site_clipping::SiteClipping;
+    use crate::messages::marks::Marks;
     use invivo_proto::control::peer::Clipping;
     use invivo_proto::ids::{CommId, Rank, RegionId, SiteId};
 
@@ -164,7 +165,8 @@ mod tests {
                 error_ns: 0,
                 who: 0,
                 region: RegionId(0),
-                site_clipping: SiteClipping::new(SiteId::NONE, Clipping::Whole),
+                posted_ns: 0,
+                marks: Marks::new(Side::Receive, SiteId::NONE, Clipping::Whole),
             };
             matcher.meet(channel, Side::Receive, endpoint, 0, &mut counters);
         }

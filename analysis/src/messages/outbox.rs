@@ -1,11 +1,11 @@
 //! Collects sends whose receivers report to another place, until they are sent there.
 
-use super::site_clipping::SiteClipping;
+use super::marks::{Marks, Side};
 use super::waiting::{Channel, Endpoint};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use invivo_proto::control::peer::{ENDPOINTS_MAX, SendEndpoint};
-use invivo_proto::ids::{Rank, RegionId, SiteId};
+use invivo_proto::ids::Rank;
 
 /// Sends that wait for the way to another place: some 5 MB, as long as that takes when it is not
 /// stuck. Further ones are given up.
@@ -80,7 +80,9 @@ fn close((channel, endpoint): (Channel, Endpoint)) -> SendEndpoint {
         begin_ns: endpoint.begin_ns,
         end_ns: endpoint.end_ns,
         epoch: endpoint.epoch,
-        clipping: endpoint.site_clipping.clipping(),
+        region: endpoint.region,
+        site: endpoint.marks.site(),
+        clipping: endpoint.marks.clipping(),
     }
 }
 
@@ -101,8 +103,9 @@ pub fn open(send: &SendEndpoint, error_ns: u32) -> (Channel, Endpoint) {
         epoch: send.epoch,
         error_ns,
         who: send.sender.0,
-        region: RegionId(0),
-        site_clipping: SiteClipping::new(SiteId::NONE, send.clipping),
+        posted_ns: 0,
+        region: send.region,
+        marks: Marks::new(Side::Send, send.site, send.clipping),
     };
 
     (channel, endpoint)

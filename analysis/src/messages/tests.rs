@@ -3,6 +3,7 @@
 
 mod job;
 mod known;
+mod late;
 mod outside;
 mod readings;
 mod several;
@@ -16,8 +17,9 @@ use alloc::collections::{BTreeMap, VecDeque};
 use invivo_proto::control::VERSION;
 use invivo_proto::control::peer::{ENDPOINTS_MAX, Endpoints};
 use invivo_proto::control::results::{Messages as Sums, Traffic};
+use invivo_proto::control::wait_states::WaitState;
 use invivo_proto::ids::WorldRank;
-use job::{Job, Record, Span};
+use job::{Job, Pair, Record, Span};
 use proptest::prelude::*;
 
 /// Ticks are no nanoseconds.
@@ -219,7 +221,13 @@ fn naive(job: &Job, from_ns: u64, to_ns: u64, pause: Option<(u64, u64)>) -> Sums
         add(&mut sums.sent, *bytes);
     }
 
-    for (send, receive, rank) in &job.pairs {
+    for Pair {
+        send,
+        receive,
+        rank,
+        ..
+    } in &job.pairs
+    {
         let (send, bytes) = &job.sends[*send];
         match (counts(send), counts(receive)) {
             (true, true) => add(&mut sums.matched, *bytes),
@@ -252,6 +260,32 @@ fn naive(job: &Job, from_ns: u64, to_ns: u64, pause: Option<(u64, u64)>) -> Sums
     sums
 }
 
+/// By sender and receiver: for how long senders waited until a receive was posted.
+fn naive_late_receivers(job: &Job) -> BTreeMap<(Rank, Rank), u64> {
+    let mut late: BTreeMap<(Rank, Rank), u64> = BTreeMap::new();
+    for pair in &job.pairs {
+        let (send, _) = job.sends[pair.send];
+        let (sender, may_wait) = job.senders[pair.send];
+        if may_wait && send.begin < pair.posted && pair.posted < send.end {
+            *late.entry((sender, pair.rank)).or_default() += 3 * (pair.posted - send.begin);
+        }
+    }
+    late
+}
+
+/// The same as the places have found it.
+fn late_receivers(places: &mut Places) -> BTreeMap<(Rank, Rank), u64> {
+    let mut late: BTreeMap<(Rank, Rank), u64> = BTreeMap::new();
+    for place in &mut places.places {
+        place.messages.take_late(|one| {
+            if one.state == WaitState::LateReceiver {
+                *late.entry((one.waiter, one.causer)).or_default() += one.ns;
+            }
+        });
+    }
+    late
+}
+
 fn same(a: &Sums, b: &Sums) -> bool {
     let exact = |s: &Sums| (s.sent, s.received, s.matched, s.unmatched, s.untimed);
     exact(a) == exact(b)
@@ -274,6 +308,7 @@ proptest! {
         feed(&mut places, &job, &order, late, ALWAYS);
         let (sums, expected) = (places.sums(), naive(&job, 0, u64::MAX, None));
         prop_assert!(same(&sums, &expected), "{sums:#?}\n{expected:#?}");
+        prop_assert_eq!(late_receivers(&mut places), naive_late_receivers(&job));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Hands sends to the places of their receivers, and takes in those of other places.
 
-use super::waiting::Side;
+use super::marks::Side;
 use super::{Messages, Refused, outbox, short};
 use alloc::vec::Vec;
 use invivo_proto::control::VERSION;

@@ -3,7 +3,7 @@
 //!
 //! One channel has either sends or receives waiting, never both: they would have been matched.
 
-use super::site_clipping::SiteClipping;
+use super::marks::{Marks, Side};
 use alloc::vec::Vec;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
@@ -34,6 +34,8 @@ pub struct Endpoint {
     pub begin_ns: u64,
     /// When that call was left.
     pub end_ns: u64,
+    /// Of a receive: when the call was entered that posted it.
+    pub posted_ns: u64,
     pub bytes: u64,
     /// The epoch of recording.
     pub epoch: u32,
@@ -42,21 +44,15 @@ pub struct Endpoint {
     /// Of a send: who sent it, by its rank. Of a receive: the call that completed several, by its
     /// number ([`super::calls`]); 0 where it completed this one alone.
     pub who: u32,
-    /// Of a receive: the function that completed it.
+    /// Of a receive: the function that completed it. Of a send: the function, where it is one that
+    /// may wait for the receiver; else 0.
     pub region: RegionId,
-    /// Of a receive: where that is called. Of both: whether it counts.
-    pub site_clipping: SiteClipping,
+    /// Where that is called, and more.
+    pub marks: Marks,
 }
 
-// Four of them and the links between them fill as many cache lines as they did without.
-const _: () = assert!(size_of::<Endpoint>() == 40);
-
-/// The side of a message that an endpoint is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    Send,
-    Receive,
-}
+// Four of them fill three cache lines.
+const _: () = assert!(size_of::<Endpoint>() == 48);
 
 /// What comes of two endpoints of different sides that stand first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +72,9 @@ impl Endpoint {
         if self.error_ns == UNKNOWN_NS {
             self.begin_ns = self.begin_ns.saturating_add_signed(offset_ns);
             self.end_ns = self.end_ns.saturating_add_signed(offset_ns);
+            if self.marks.side() == Side::Receive {
+                self.posted_ns = self.posted_ns.saturating_add_signed(offset_ns);
+            }
             self.error_ns = error_ns;
         }
     }
@@ -205,7 +204,7 @@ pub struct Waiting {
 }
 
 // What the memory that the limit states is computed from.
-const _: () = assert!(size_of::<Block>() == 328 && size_of::<(Channel, Queue)>() == 32);
+const _: () = assert!(size_of::<Block>() == 392 && size_of::<(Channel, Queue)>() == 32);
 
 impl Waiting {
     pub fn len(&self) -> usize {

@@ -7,6 +7,7 @@ use alloc::format;
 use invivo_proto::control::local::Named;
 use invivo_proto::control::results::FunctionStats;
 use invivo_proto::control::sites::CAUSERS_MAX;
+use invivo_proto::control::wait_states::WaitState;
 use invivo_proto::ids::CommId;
 use invivo_proto::mpi::peer;
 use invivo_proto::record::{Facts, RecordKind};
@@ -178,8 +179,9 @@ proptest! {
             let mut here = Waits::new(ranks.clone(), RANKS, 0, home_of, place_of);
             for &(rank, site, region, ns) in waits.iter().filter(|of| ranks.contains(&of.0)) {
                 here.late(&Late {
-                    receiver: Rank(rank),
-                    sender: Rank((rank + 1) % RANKS),
+                    state: WaitState::LateSender,
+                    waiter: Rank(rank),
+                    causer: Rank((rank + 1) % RANKS),
                     comm: CommId::WORLD,
                     region: RegionId(region),
                     site: SiteId(site),

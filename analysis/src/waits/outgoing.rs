@@ -1,16 +1,22 @@
 //! What is to be told to other places: arrivals to homes, wholes back to places, causes to places
-//! of causers.
+//! of causers, waits for late receivers to places of senders.
 
-use crate::messages::PlaceOf;
+use super::at_sites::At;
+use crate::messages::{Late, PlaceOf};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
-use invivo_proto::control::meetings::{Arrived, Caused, Collective, MEETINGS_MAX, Meetings, Met};
-use invivo_proto::control::wait_states::WaitState;
-use invivo_proto::ids::{Rank, RegionId};
+use invivo_proto::control::meetings::{
+    Arrived, Caused, Collective, LateReceiver, MEETINGS_MAX, Meetings, Met,
+};
+use invivo_proto::control::wait_states::{WaitState, Waited};
+use invivo_proto::ids::{CommId, Rank, RegionId};
 
-/// Items that wait for the way to other places: some 8 MB, as long as that takes when it is not
-/// stuck. Further ones are given up.
+/// Items of a kind that wait for the way to other places: some 8 MB, as long as that takes when it
+/// is not stuck. Further ones are given up.
 pub const OUTGOING_MAX: usize = 1 << 16;
+
+/// Sends that waited: of whom, on which communicator, at which place in the program, to whom.
+type Send = (Rank, CommId, At, Rank);
 
 /// Items by place, in order.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +28,8 @@ pub struct Outgoing {
     queued: usize,
     /// Summed: one for each rank that others wait for, however often they do.
     causes: BTreeMap<(Rank, WaitState, RegionId), (u64, u64)>,
+    /// Likewise: one for each sender, place in its program, and receiver.
+    late_receivers: BTreeMap<Send, Waited>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -33,7 +41,7 @@ struct Queue {
 impl Outgoing {
     /// Items that wait.
     pub fn len(&self) -> usize {
-        self.due.len() + self.queued + self.causes.len()
+        self.due.len() + self.queued + self.causes.len() + self.late_receivers.len()
     }
 
     /// All members here of a collective have come. No more wait than have members that wait.
@@ -86,15 +94,30 @@ impl Outgoing {
         true
     }
 
-    /// Causes that have not been told are of the time before a reset.
-    pub fn forget_causes(&mut self) {
+    /// To the place of a sender; false when there is no room.
+    pub fn late_receiver(&mut self, late: &Late) -> bool {
+        let at = (late.region, late.site);
+        let key = (late.waiter, late.comm, at, late.causer);
+        let is_full = self.late_receivers.len() >= OUTGOING_MAX;
+        if is_full && !self.late_receivers.contains_key(&key) {
+            return false;
+        }
+        let waited = self.late_receivers.entry(key).or_default();
+        waited.add(&Waited::once(late.ns, late.waiter));
+        true
+    }
+
+    /// Causes and waits that have not been told are of the time before a reset.
+    pub fn forget_sums(&mut self) {
         self.causes.clear();
+        self.late_receivers.clear();
     }
 
     /// Takes messages' worth of items out, one for each place that takes it.
     pub fn take(
         &mut self,
         place_of: &PlaceOf,
+        reset_ns: u64,
         mut credit: impl FnMut(u32) -> bool,
     ) -> Vec<(u32, Meetings)> {
         let mut taken: BTreeMap<u32, Meetings> = BTreeMap::new();
@@ -134,7 +157,31 @@ impl Outgoing {
                 }
                 !has_room
             });
+        self.late_receivers
+            .retain(|&(rank, comm, (region, site), receiver), waited| {
+                let Some(place) = place_of(rank).filter(|&place| is_free(place)) else {
+                    return true;
+                };
+                let message = taken.entry(place).or_default();
+                let has_room = message.len() < MEETINGS_MAX;
+                if has_room {
+                    message.late_receivers.push(LateReceiver {
+                        rank,
+                        receiver,
+                        comm,
+                        region,
+                        site,
+                        waits: waited.waits,
+                        ns: waited.ns,
+                        max_ns: waited.max_ns,
+                    });
+                }
+                !has_room
+            });
         taken.retain(|_, message| !message.is_empty());
+        for message in taken.values_mut() {
+            message.reset_ns = reset_ns;
+        }
         taken.into_iter().collect()
     }
 }

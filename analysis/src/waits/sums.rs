@@ -1,7 +1,6 @@
 //! Sums of waits: of each rank, of all, and by communicator; and their merge.
 
-use super::at_sites::{At, AtSites};
-use super::shape::Wait;
+use super::at_sites::{At, AtSites, Why};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -56,26 +55,26 @@ impl Sums {
         sums
     }
 
-    /// A rank, the `index`-th here, waited.
+    /// A rank, the `index`-th here, waited, once or more often.
     #[inline]
-    pub fn charge(&mut self, index: usize, rank: Rank, comm: CommId, at: At, wait: &Wait) {
+    pub fn charge(&mut self, index: usize, comm: CommId, at: At, why: Why, waited: &Waited) {
         let (Some(rows), Some(sites)) = (self.ranks.get_mut(index), self.sites.get_mut(index))
         else {
             return;
         };
-        sites.charge(at, rank, wait);
-        let (_, share, max_ns) = rows.of((wait.state, at.0));
-        share.waits += 1;
-        share.ns = share.ns.saturating_add(wait.ns);
-        *max_ns = wait.ns.max(*max_ns);
-        let one = Waited::once(wait.ns, rank);
+        sites.charge(at, why, waited);
+        let state = why.0;
+        let (_, share, max_ns) = rows.of((state, at.0));
+        share.waits = share.waits.saturating_add(waited.waits);
+        share.ns = share.ns.saturating_add(waited.ns);
+        *max_ns = waited.max_ns.max(*max_ns);
         let is_full = self.communicators.len() >= KEPT_MAX;
         match self.communicators.get_mut(&comm) {
-            Some(of) => of[wait.state as usize].add(&one),
-            None if is_full => self.left_out.add(&one),
+            Some(of) => of[state as usize].add(waited),
+            None if is_full => self.left_out.add(waited),
             None => {
                 let of = self.communicators.entry(comm).or_default();
-                of[wait.state as usize] = one;
+                of[state as usize] = *waited;
             }
         }
     }

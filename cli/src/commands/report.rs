@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use invivo_grpc::v1;
 use invivo_jobdir::whole_file;
 use invivo_report::Report;
-use invivo_report::now::{Answers, RANK_ROWS_MAX, SIDE_MAX};
+use invivo_report::now::{Answers, RANK_ROWS_MAX, SIDE_MAX, SITES_MAX};
 use invivo_report::rows::Start;
 use std::path::{Path, PathBuf};
 use tonic::{Code, Response, Status};
@@ -100,7 +100,10 @@ async fn asked(mut client: Client) -> Result<Response<Answers>, Status> {
     let functions = client.functions(functions).await?.into_inner();
     let matrix = client.matrix(matrix).await?.into_inner();
     let waits = client.wait_states(v1::WaitStatesRequest::default()).await?;
-    let sites = match client.call_sites(v1::CallSitesRequest::default()).await {
+    let sites = v1::CallSitesRequest {
+        rows_max: SITES_MAX,
+    };
+    let sites = match client.call_sites(sites).await {
         Ok(sites) => Some(sites.into_inner()),
         // An observation has none.
         Err(status) if status.code() == Code::FailedPrecondition => None,

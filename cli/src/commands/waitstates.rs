@@ -11,7 +11,8 @@ use invivo_report::{analyses, coverage, wait_states, waits_by_site};
 #[command(after_help = "\
 Wait states have Scalasca's names and definitions: Wait at N x N, Wait at Barrier, Late Broadcast, \
 Early Reduce,
-and Late Sender, which needs the matching of messages (invivo analyses on messages).
+and Late Sender and Late Receiver, which need the matching of messages (invivo analyses on
+messages).
 
 Examples:
   invivo waitstates
@@ -84,7 +85,8 @@ async fn by_site(args: Args) -> anyhow::Result<Outcome> {
         let notes: String = notes.map(|of| analyses::notes(of.as_ref())).concat();
         let rows = args.rows.unwrap_or(ROWS_SHOWN) as usize;
         let table = waits_by_site::text(&reply, rows);
-        print(&format!("{table}\n{notes}{coverage}"))?;
+        let unnamed = waits_by_site::unnamed(&reply);
+        print(&format!("{table}{unnamed}\n{notes}{coverage}"))?;
     }
     Ok(Outcome::Done)
 }

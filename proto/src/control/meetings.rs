@@ -4,10 +4,11 @@
 //! places of members --- arrivals ---> home      one for each collective, by its number
 //! places of members <---- the whole --- home      each charges its own ranks
 //! place of a waiter ----- caused ----> place of the causer
+//! place of a receiver -- late receiver --> place of the sender that waited for it
 //! ```
 
 use super::wait_states::WaitState;
-use crate::ids::{CommId, Rank, RegionId};
+use crate::ids::{CommId, Rank, RegionId, SiteId};
 use alloc::vec::Vec;
 use bincode::{Decode, Encode};
 
@@ -70,18 +71,41 @@ pub struct Caused {
     pub ns: u64,
 }
 
+/// A rank that reports to the place that hears it waited for a receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct LateReceiver {
+    /// Who waited.
+    pub rank: Rank,
+    /// For whom.
+    pub receiver: Rank,
+    /// The communicator, as the sender's side knows it.
+    pub comm: CommId,
+    /// The function in which it was waited.
+    pub region: RegionId,
+    /// Where that is called, by the sender's own number.
+    pub site: SiteId,
+    pub waits: u64,
+    /// For how long, in ns, summed.
+    pub ns: u64,
+    /// The longest, in ns.
+    pub max_ns: u64,
+}
+
 /// Part of a message from one place to another.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Meetings {
+    /// The last reset that the place has made when it says this, in job time, ns; 0 without one.
+    pub reset_ns: u64,
     pub arrived: Vec<Arrived>,
     pub met: Vec<Met>,
     pub caused: Vec<Caused>,
+    pub late_receivers: Vec<LateReceiver>,
 }
 
 impl Meetings {
     /// Items of all kinds.
     pub fn len(&self) -> usize {
-        self.arrived.len() + self.met.len() + self.caused.len()
+        self.arrived.len() + self.met.len() + self.caused.len() + self.late_receivers.len()
     }
 
     /// Whether there is nothing in it.

@@ -6,7 +6,7 @@
 
 use super::VERSION;
 use super::meetings::Meetings;
-use crate::ids::{CommId, Rank, WorldRank};
+use crate::ids::{CommId, Rank, RegionId, SiteId, WorldRank};
 use alloc::vec::Vec;
 use bincode::{Decode, Encode};
 
@@ -14,7 +14,7 @@ use bincode::{Decode, Encode};
 /// long as it can be.
 pub const PEER_BYTES_MAX: usize = 64 * 1024;
 /// Endpoints in one message.
-pub const ENDPOINTS_MAX: usize = 1024;
+pub const ENDPOINTS_MAX: usize = 896;
 
 /// Messages that ranks below one place sent to ranks below another, in the order in which each rank
 /// sent them.
@@ -48,6 +48,10 @@ pub struct SendEndpoint {
     pub tag: i32,
     /// Its bytes.
     pub bytes: u64,
+    /// The function that sent it, where that is one that may wait for the receiver; else 0.
+    pub region: RegionId,
+    /// Where that is called, by the sender's own number.
+    pub site: SiteId,
     /// When the call that posted it was entered, in job time.
     pub begin_ns: u64,
     /// When that call was left, in job time.

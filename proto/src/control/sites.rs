@@ -57,7 +57,8 @@ pub struct Causer {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct SiteWaits {
     pub waited: Waited,
-    /// Those that were waited for longest, [`CAUSERS_MAX`] at most; none where nobody is waited for.
+    /// Those that were waited for longest, [`CAUSERS_MAX`] at most; none where nobody is waited
+    /// for.
     pub causers: Vec<Causer>,
 }
 
@@ -70,8 +71,8 @@ pub struct SiteStats {
     /// The functions and source lines there: the innermost first, of those that were inlined; none
     /// where nothing is known.
     pub named: Vec<Named>,
-    /// Waiting in these calls, of the members of collectives that all have come to, and of receivers
-    /// whose messages were matched.
+    /// Waiting in these calls: of the members of collectives that all have come to, and of senders
+    /// and receivers whose messages were matched.
     pub waits: BTreeMap<WaitState, SiteWaits>,
 }
 

@@ -20,6 +20,9 @@ pub enum WaitState {
     /// A receiver waits for the send: from the enter of the call that completes the receive to the
     /// enter of the send; once for a call, the longest where it completes several receives.
     LateSender,
+    /// A sender that still waits when the receive is posted: from the enter of its call to the
+    /// enter of the call that posts the receive.
+    LateReceiver,
     /// A member of an n-to-n operation: from its enter to that of the last member.
     WaitAtNxN,
     /// The same: from the first member's leave to its own.
@@ -36,8 +39,9 @@ pub enum WaitState {
 
 impl WaitState {
     /// All of them, in the order of their numbers.
-    pub const ALL: [WaitState; 7] = [
+    pub const ALL: [WaitState; 8] = [
         WaitState::LateSender,
+        WaitState::LateReceiver,
         WaitState::WaitAtNxN,
         WaitState::NxNCompletion,
         WaitState::WaitAtBarrier,
@@ -50,6 +54,7 @@ impl WaitState {
     pub fn name(self) -> &'static str {
         match self {
             WaitState::LateSender => "Late Sender",
+            WaitState::LateReceiver => "Late Receiver",
             WaitState::WaitAtNxN => "Wait at N x N",
             WaitState::NxNCompletion => "N x N Completion",
             WaitState::WaitAtBarrier => "Wait at Barrier",
@@ -149,7 +154,8 @@ pub struct WaitStates {
     pub communicators: BTreeMap<CommId, BTreeMap<WaitState, Waited>>,
     /// The sum of those that were left out.
     pub communicators_left_out: Waited,
-    /// Time that somebody caused who could not be told of it, in ns.
+    /// Time that somebody caused who could not be told of it, and time that a sender waited who
+    /// could not be told, in ns.
     pub unblamed_ns: u64,
     /// Calls of blocking collectives.
     pub calls: Calls,

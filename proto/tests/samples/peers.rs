@@ -1,6 +1,8 @@
 //! An example of every message from one tool place to another.
 
-use invivo_proto::control::meetings::{Arrived, Caused, Collective, Meeting, Meetings, Met};
+use invivo_proto::control::meetings::{
+    Arrived, Caused, Collective, LateReceiver, Meeting, Meetings, Met,
+};
 use invivo_proto::control::peer::{Clipping, Endpoints, SendEndpoint};
 use invivo_proto::control::places::Places;
 use invivo_proto::control::wait_states::WaitState;
@@ -21,6 +23,8 @@ pub fn peers() -> Vec<Endpoints> {
         begin_ns: 5_000_000_000,
         end_ns: 5_000_000_700,
         epoch: 1,
+        region: RegionId(3),
+        site: SiteId(40),
         clipping: Clipping::Clipped,
     };
     vec![Endpoints {
@@ -48,6 +52,7 @@ fn meetings() -> Meetings {
         error_ns: 800,
     };
     Meetings {
+        reset_ns: 4_000_000_000,
         arrived: vec![Arrived {
             of,
             size: 9,
@@ -60,6 +65,16 @@ fn meetings() -> Meetings {
             region: RegionId(5),
             waits: 2,
             ns: 800_000,
+        }],
+        late_receivers: vec![LateReceiver {
+            rank: Rank(8),
+            receiver: Rank(3),
+            comm: of.comm,
+            region: RegionId(3),
+            site: SiteId(40),
+            waits: 4,
+            ns: 900_000,
+            max_ns: 300_000,
         }],
     }
 }

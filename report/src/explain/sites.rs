@@ -168,7 +168,7 @@ pub(super) fn waited_at(
         of.map_or(0, |waits| waits.time_ns)
     };
     let mut sites = since(before, after);
-    sites.retain(|of| of.function == function && of.row.kind == "code");
+    sites.retain(|of| of.function == function);
     let sites: Vec<(&CallSiteRow, u64)> = (sites.iter())
         .map(|of| {
             let then = of.before.map_or(0, waited);
@@ -176,8 +176,9 @@ pub(super) fn waited_at(
         })
         .collect();
     let all: u64 = sites.iter().map(|(_, ns)| ns).sum();
-    let (most, ns) = sites.into_iter().max_by_key(|(_, ns)| *ns)?;
-    (all > 0).then(|| (place(most), ns as f64 / all as f64))
+    let known = sites.into_iter().filter(|(row, _)| row.kind == "code");
+    let (most, ns) = known.max_by_key(|(_, ns)| *ns)?;
+    (ns > 0).then(|| (place(most), ns as f64 / all as f64))
 }
 
 /// Where a function is called, if it is one place.

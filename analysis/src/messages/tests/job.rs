@@ -27,8 +27,19 @@ pub struct Job {
     pub records: Vec<Vec<Record>>,
     /// Every message sent: when, and its bytes.
     pub sends: Vec<(Span, u64)>,
-    /// Which of them was received when, by whom.
-    pub pairs: Vec<(usize, Span, Rank)>,
+    /// By whom each of them was sent, and whether in a call that may wait for the receiver.
+    pub senders: Vec<(Rank, bool)>,
+    pub pairs: Vec<Pair>,
+}
+
+/// Which message was received when, by whom.
+#[derive(Clone, Copy, Debug)]
+pub struct Pair {
+    pub send: usize,
+    pub receive: Span,
+    pub rank: Rank,
+    /// When the call began that posted the receive.
+    pub posted: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -135,14 +146,19 @@ impl Run {
         let facts = facts(kind, comm, to as i32, step.tag, bytes, 0);
         // A send of MPI_Sendrecv and of MPI_Startall is a part.
         if step.wild.1 {
+            let region = region("MPI_Sendrecv");
             let part = Part {
-                facts,
+                facts: Facts { region, ..facts },
                 ..Part::default()
             };
             self.record(step.rank, span, plain(), 0, Vec::from([part]));
         } else {
+            let region = region("MPI_Send");
+            let facts = Facts { region, ..facts };
             self.record(step.rank, span, facts, 0, Vec::new());
         }
+        let may_wait = step.wild == (true, false);
+        self.job.senders.push((rank, may_wait));
 
         let from = peers_on(destination, comm).iter().position(|r| *r == rank);
         let message = Message {
@@ -209,10 +225,18 @@ impl Run {
             let span = self.span(step.rank, step.earlier);
             let facts = received(RecordKind::Recv, &message);
             self.record(step.rank, span, facts, 0, Vec::new());
-            self.job
-                .pairs
-                .push((message.send, span, Rank(step.rank as u32)));
+            self.pair(step.rank, message.send, span, span.begin);
         }
+    }
+
+    fn pair(&mut self, rank: usize, send: usize, receive: Span, posted: u64) {
+        let rank = Rank(rank as u32);
+        self.job.pairs.push(Pair {
+            send,
+            receive,
+            rank,
+            posted,
+        });
     }
 
     /// Completes some of what has come, in any order, and with `cancel` what has not.
@@ -230,7 +254,7 @@ impl Run {
             let open = self.open[rank].remove(*at);
             let facts = match &open.got {
                 Some(message) => {
-                    self.job.pairs.push((message.send, span, Rank(rank as u32)));
+                    self.pair(rank, message.send, span, open.begin);
                     received(RecordKind::CompletedRecv, message)
                 }
                 None => facts(
@@ -271,6 +295,13 @@ fn facts(
         bytes_in,
         ..Facts::default()
     }
+}
+
+/// A function's number.
+pub fn region(name: &str) -> RegionId {
+    let functions = invivo_proto::mpi::FUNCTIONS.iter();
+    let number = functions.into_iter().position(|known| known.name == name);
+    RegionId(number.expect("a function") as u16)
 }
 
 fn plain() -> Facts {

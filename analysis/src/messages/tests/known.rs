@@ -50,33 +50,6 @@ pub fn receive(places: &mut Places, rank: usize, begin: u64, end: u64, epoch: u3
 }
 
 #[test]
-fn a_late_sender_is_waited_for() {
-    for to in [1, 2] {
-        let mut places = two_places();
-        // The receiver is there 300 ticks before the sender.
-        receive(&mut places, to, 1000, 1400, 0);
-        send(&mut places, to as i32, 1300, 1350, 0);
-        // Here the sender is first.
-        send(&mut places, to as i32, 1500, 1550, 0);
-        receive(&mut places, to, 1600, 1700, 0);
-        places.settle();
-        let sums = places.sums();
-        assert_eq!(
-            sums.matched,
-            Traffic {
-                messages: 2,
-                bytes: 16
-            }
-        );
-        assert_eq!((sums.sent, sums.received), (sums.matched, sums.matched));
-        assert_eq!((sums.late_sender.count, sums.late_sender.sum_ns), (1, 900));
-        assert_eq!(sums.late_sender.max_rank, Rank(to as u32));
-        assert_eq!((sums.transfer.min_ns, sums.transfer.max_ns), (300, 600));
-        assert_eq!(sums.unmatched, EMPTY.unmatched);
-    }
-}
-
-#[test]
 fn what_is_on_its_way_is_unmatched_and_no_more() {
     let mut places = two_places();
     send(&mut places, 2, 10, 20, 0);
@@ -242,6 +215,8 @@ fn clocks_that_are_off_do_not_part_a_pair() {
         begin_ns,
         end_ns: begin_ns + 1,
         epoch: 0,
+        region: RegionId(0),
+        site: SiteId::NONE,
         clipping: Clipping::Whole,
     };
 
@@ -295,7 +270,8 @@ fn records_before_job_time_was_known_get_it_later() {
         error_ns: 100,
         who: 0,
         region: RegionId(0),
-        site_clipping: SiteClipping::new(SiteId::NONE, Clipping::Whole),
+        posted_ns: 0,
+        marks: Marks::new(Side::Send, SiteId::NONE, Clipping::Whole),
     };
 
     let first: Vec<Endpoint> = places.places[0]
@@ -335,6 +311,8 @@ fn messages_of_other_versions_or_for_others_are_refused() {
         begin_ns: 5,
         end_ns: 6,
         epoch: 0,
+        region: RegionId(0),
+        site: SiteId::NONE,
         clipping: Clipping::Whole,
     };
 

@@ -8,12 +8,7 @@ use invivo_proto::mpi::peer;
 /// Rank 0 completes two receives of rank 1 in one call, of this function.
 fn two_at_once(function: &str) -> Sums {
     let mut places = two_places();
-    let region = RegionId(
-        invivo_proto::mpi::FUNCTIONS
-            .iter()
-            .position(|known| known.name == function)
-            .expect("a function") as u16,
-    );
+    let region = job::region(function);
     let mut completes = call(facts(RecordKind::Plain, peer::NONE), 100, 900);
     completes.0.facts.region = region;
     completes.1 = Vec::from([1, 2].map(|request| Part {
@@ -85,7 +80,7 @@ fn more_parts_of_a_call_are_no_other_call() {
         send.0.facts.tag = tag;
         places.record(1, &send, 0, ALWAYS);
         let messages = &mut places.places[0].messages;
-        messages.take_late(|late| heard.push((late.sender, late.receiver, late.ns)));
+        messages.take_late(|late| heard.push((late.causer, late.waiter, late.ns)));
     }
     assert_eq!(heard, [(Rank(1), Rank(0), 3 * 700)]);
 }

@@ -78,7 +78,8 @@ fn endpoint(at: u64) -> Endpoint {
         error_ns: 0,
         who: 0,
         region: RegionId(0),
-        site_clipping: SiteClipping::new(SiteId::NONE, Clipping::Whole),
+        posted_ns: 0,
+        marks: Marks::new(Side::Receive, SiteId::NONE, Clipping::Whole),
     }
 }
 

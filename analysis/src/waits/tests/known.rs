@@ -1,6 +1,7 @@
 //! Single cases of which the answer is known beforehand.
 
 use super::*;
+use invivo_proto::control::meetings::LateReceiver;
 use invivo_proto::ids::SiteId;
 
 /// Two ranks, each below a place of its own, or both below one.
@@ -140,8 +141,9 @@ fn late_senders_are_told_of_their_causer() {
     for (sender, expected) in [(1, 500), (5, 400)] {
         let mut places = two(false);
         let late = |ns| Late {
-            receiver: Rank(0),
-            sender: Rank(sender),
+            state: WaitState::LateSender,
+            waiter: Rank(0),
+            causer: Rank(sender),
             comm: CommId::WORLD,
             region: region("MPI_Recv"),
             site: SiteId(9),
@@ -162,6 +164,64 @@ fn late_senders_are_told_of_their_causer() {
         assert_eq!(of.waited.ns, expected);
         let causers: Vec<_> = of.causers.iter().map(|of| (of.rank.0, of.ns)).collect();
         assert_eq!(causers, [(sender, expected)]);
+    }
+}
+
+/// What a sender waited for is told at its place, however far that is.
+#[test]
+fn late_receivers_are_told_to_their_senders() {
+    for (sender, apart) in [(1, false), (1, true)] {
+        let mut places = two(apart);
+        let late = |ns| Late {
+            state: WaitState::LateReceiver,
+            waiter: Rank(sender),
+            causer: Rank(0),
+            comm: CommId::WORLD,
+            region: region("MPI_Send"),
+            site: SiteId(9),
+            ns,
+            error_ns: 100,
+        };
+        places.places[0].waits.late(&late(300));
+        places.places[0].waits.late(&late(400));
+        places.settle();
+        let sums = places.sums(10);
+        let of = sums.kinds[&(WaitState::LateReceiver, region("MPI_Send"))];
+        assert_eq!(
+            (of.waits, of.ns, of.max_ns, of.max_rank.0),
+            (2, 700, 400, 1)
+        );
+        assert_eq!(caused(&sums, 0), 700);
+        let place = &places.places[places.of_rank[sender as usize]];
+        let mut at = place.waits.at_sites(Rank(sender));
+        let ((_, site), _, of) = at.next().expect("a row");
+        let of = of.clone();
+        drop(at);
+        let causers: Vec<_> = of.causers.iter().map(|of| (of.rank.0, of.ns)).collect();
+        assert_eq!((site, causers), (SiteId(9), Vec::from([(0, 700)])));
+        // What is told of before a reset does not count behind it, whoever hears of that first.
+        if apart {
+            places.places[0].waits.late(&late(600));
+            places.set_out(0, usize::MAX);
+            places.places[1].waits.reset(1);
+            places.arrive(1);
+            let at = places.places[1].waits.at_sites(Rank(sender)).count();
+            assert_eq!(at, 0);
+        }
+        // A reset forgets what is on its way as well.
+        places.places[0].waits.late(&late(500));
+        places
+            .places
+            .iter_mut()
+            .for_each(|place| place.waits.reset(1));
+        places.settle();
+        assert_eq!(
+            places
+                .sums(10)
+                .kinds
+                .get(&(WaitState::LateReceiver, region("MPI_Send"))),
+            None
+        );
     }
 }
 
@@ -197,6 +257,21 @@ fn what_cannot_be_is_refused() {
     };
     assert!(waits.arrive(1, &caused(RANKS, 1)).is_err());
     assert!(waits.arrive(1, &caused(0, u16::MAX)).is_err());
+    let late = |rank, region| Meetings {
+        late_receivers: Vec::from([LateReceiver {
+            rank: Rank(rank),
+            receiver: Rank(0),
+            comm: CommId::WORLD,
+            region: RegionId(region),
+            site: SiteId(u16::MAX),
+            waits: 1,
+            ns: u64::MAX,
+            max_ns: u64::MAX,
+        }]),
+        ..Meetings::default()
+    };
+    assert!(waits.arrive(1, &late(RANKS, 1)).is_err());
+    assert!(waits.arrive(1, &late(0, u16::MAX)).is_err());
     let mut many = caused(0, 1);
     many.caused = many.caused.repeat(MEETINGS_MAX + 1);
     assert!(waits.arrive(1, &many).is_err());

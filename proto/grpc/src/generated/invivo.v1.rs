@@ -609,13 +609,13 @@ pub struct CallSitesReply {
     /// Whether the table is kept, and when it was not.
     #[prost(message, optional, tag = "6")]
     pub analysis: ::core::option::Option<AnalysisStatus>,
-    /// Waiting in calls of the rows that are not sent, in any way.
+    /// Wait states in calls of the rows that are not sent, all together.
     #[prost(message, optional, tag = "7")]
     pub waits_left_out: ::core::option::Option<WaitStateRow>,
     /// Whether wait states are looked for, and when they were not.
     #[prost(message, optional, tag = "8")]
     pub wait_states: ::core::option::Option<AnalysisStatus>,
-    /// The same of the matching of messages, which finds late senders.
+    /// The same of the matching of messages, which finds late senders and receivers.
     #[prost(message, optional, tag = "9")]
     pub messages: ::core::option::Option<AnalysisStatus>,
 }
@@ -648,8 +648,8 @@ pub struct CallSiteRow {
     /// The calls.
     #[prost(message, optional, tag = "7")]
     pub calls: ::core::option::Option<FunctionRow>,
-    /// Waiting with a cause in these calls, the longest first. Sums over all rows, those that are not
-    /// sent included, are those of WaitStates.
+    /// Wait states in these calls, the longest first. Sums over all rows, those that are not sent
+    /// included, are those of WaitStates.
     #[prost(message, repeated, tag = "8")]
     pub waits: ::prost::alloc::vec::Vec<SiteWaitRow>,
 }
@@ -1165,7 +1165,8 @@ pub struct WaitStatesReply {
     /// Waits on communicators that there is no room for.
     #[prost(message, optional, tag = "6")]
     pub communicators_left_out: ::core::option::Option<WaitStateRow>,
-    /// Waiting whose causer could not be told of it, in ns: it is in no rank's `caused_ns`.
+    /// Waiting whose causer could not be told of it, in ns: it is in no rank's `caused_ns`. That for late
+    /// receivers whose sender could not be told is in it, too, and in no row.
     #[prost(uint64, tag = "7")]
     pub unblamed_ns: u64,
     /// What became of calls of collectives.
@@ -1178,7 +1179,7 @@ pub struct WaitStatesReply {
     /// Whether wait states are looked for, and when they were not.
     #[prost(message, optional, tag = "10")]
     pub analysis: ::core::option::Option<AnalysisStatus>,
-    /// The same of the matching of messages, which finds late senders.
+    /// The same of the matching of messages, which finds late senders and receivers.
     #[prost(message, optional, tag = "11")]
     pub messages: ::core::option::Option<AnalysisStatus>,
 }
@@ -3459,7 +3460,8 @@ pub mod invivo_client {
             req.extensions_mut().insert(GrpcMethod::new("invivo.v1.Invivo", "Messages"));
             self.inner.unary(req, path, codec).await
         }
-        /// Who waits for whom: wait states of collectives, and late senders of messages that are matched.
+        /// Who waits for whom: wait states of collectives, and late senders and receivers of messages that
+        /// are matched.
         pub async fn wait_states(
             &mut self,
             request: impl tonic::IntoRequest<super::WaitStatesRequest>,
@@ -4157,7 +4159,8 @@ pub mod invivo_server {
             &self,
             request: tonic::Request<super::MessagesRequest>,
         ) -> std::result::Result<tonic::Response<super::MessagesReply>, tonic::Status>;
-        /// Who waits for whom: wait states of collectives, and late senders of messages that are matched.
+        /// Who waits for whom: wait states of collectives, and late senders and receivers of messages that
+        /// are matched.
         async fn wait_states(
             &self,
             request: tonic::Request<super::WaitStatesRequest>,

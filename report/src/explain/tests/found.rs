@@ -49,7 +49,7 @@ fn two_phases_have_a_rank_and_a_line_each() {
 
 /// Most of the time in MPI is at one line, and most waiting at another.
 #[test]
-fn the_line_of_the_wait_is_told_where_it_is_another_one() {
+fn the_line_of_the_wait_may_be_another_one() {
     let waits = |ns| {
         vec![SiteWaitRow {
             wait_state: "Wait at N x N".into(),

@@ -4,7 +4,7 @@ use super::*;
 use invivo_proto::control::analyses::{AnalysesStatus, Analysis, AnalysisSet};
 use invivo_proto::control::peer::{Clipping, Endpoints, SendEndpoint};
 use invivo_proto::control::results::{FunctionStats, Messages};
-use invivo_proto::ids::CommId;
+use invivo_proto::ids::{CommId, SiteId};
 use invivo_proto::record::RecordKind;
 
 const MESSAGES: AnalysisSet = AnalysisSet::of(Analysis::Messages);
@@ -190,6 +190,8 @@ fn sends_of_other_places_may_come_early() {
             begin_ns: job(110),
             end_ns: job(111),
             epoch: 0,
+            region: RegionId(0),
+            site: SiteId::NONE,
             clipping: Clipping::Whole,
         };
         let endpoints = Endpoints::new(WorldRank(5), 0, vec![send]);

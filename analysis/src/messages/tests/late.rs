@@ -1,0 +1,70 @@
+//! Who waits for whom, of which the answer is known beforehand.
+
+use super::known::{call, facts, receive, send, two_places};
+use super::*;
+use invivo_proto::ids::{CommId, SiteId};
+
+#[test]
+fn a_late_sender_is_waited_for() {
+    for to in [1, 2] {
+        let mut places = two_places();
+        // The receiver is there 300 ticks before the sender.
+        receive(&mut places, to, 1000, 1400, 0);
+        send(&mut places, to as i32, 1300, 1350, 0);
+        // Here the sender is first.
+        send(&mut places, to as i32, 1500, 1550, 0);
+        receive(&mut places, to, 1600, 1700, 0);
+        places.settle();
+        let sums = places.sums();
+        assert_eq!(
+            sums.matched,
+            Traffic {
+                messages: 2,
+                bytes: 16
+            }
+        );
+        assert_eq!((sums.sent, sums.received), (sums.matched, sums.matched));
+        assert_eq!((sums.late_sender.count, sums.late_sender.sum_ns), (1, 900));
+        assert_eq!(sums.late_sender.max_rank, Rank(to as u32));
+        assert_eq!((sums.transfer.min_ns, sums.transfer.max_ns), (300, 600));
+        assert_eq!(sums.unmatched, EMPTY.unmatched);
+    }
+}
+
+/// A sender waits until the receive is posted, not until it is complete; one that has left before
+/// did not wait.
+#[test]
+fn a_late_receiver_is_waited_for() {
+    for to in [1, 2] {
+        let mut places = two_places();
+        for (function, begin, end) in [
+            ("MPI_Send", 1000, 1400),
+            ("MPI_Send", 2000, 2100),
+            ("MPI_Rsend", 3000, 3400),
+            ("MPI_Ssend", 4000, 4400),
+        ] {
+            let mut sends = call(facts(RecordKind::Send, to as i32), begin, end);
+            sends.0.facts.region = job::region(function);
+            sends.0.facts.site = SiteId(7);
+            places.record(0, &sends, 0, ALWAYS);
+            // Each is received 300 ticks later.
+            receive(&mut places, to, begin + 300, end + 400, 0);
+        }
+        places.settle();
+        let mut heard = Vec::new();
+        for place in &mut places.places {
+            place.messages.take_late(|late| heard.push(*late));
+        }
+        let late = |function| Late {
+            state: WaitState::LateReceiver,
+            waiter: Rank(0),
+            causer: Rank(to as u32),
+            comm: CommId::WORLD,
+            region: job::region(function),
+            site: SiteId(7),
+            ns: 900,
+            error_ns: 0,
+        };
+        assert_eq!(heard, [late("MPI_Send"), late("MPI_Ssend")]);
+    }
+}
