@@ -27,11 +27,11 @@ pub use text::text;
 use crate::contents::Report;
 use run::Run;
 
-/// Compares runs. `threshold` is relative: 0.02 is two percent.
+/// Compares runs, or windows of jobs that run on. `threshold` is relative: 0.02 is two percent.
 ///
 /// None of the sides may be empty, nor have more than [`RUNS_MAX`] runs.
-pub fn compare(base: &[Report], new: &[Report], threshold: f64) -> Comparison {
-    let mut changes = changes(base, new);
+pub fn compare(base: &[Report], new: &[Report], windows: bool, threshold: f64) -> Comparison {
+    let mut changes = changes(base, new, windows);
     // Call sites and regions are judged for themselves: how many a program has says nothing of its
     // functions.
     let judge = |changes| verdicts::judge(changes, (base.len(), new.len()), threshold);
@@ -40,9 +40,10 @@ pub fn compare(base: &[Report], new: &[Report], threshold: f64) -> Comparison {
     let runs_needed = kinds.map(judge).max().unwrap_or(1);
     Comparison {
         worse: changes.iter().any(|one| one.verdict == Verdict::Worse),
-        notes: unlike::notes(base, new),
+        notes: unlike::notes(base, new, windows),
         base: runs(base),
         new: runs(new),
+        windows,
         threshold,
         runs_needed,
         changes,
@@ -61,8 +62,8 @@ fn runs(of: &[Report]) -> Runs {
     }
 }
 
-fn changes(base: &[Report], new: &[Report]) -> Vec<Change> {
-    let [base, new] = Run::of_sides(base, new);
+fn changes(base: &[Report], new: &[Report], windows: bool) -> Vec<Change> {
+    let [base, new] = Run::of_sides(base, new, windows);
     let values = |quantity: &Quantity, runs: &[Run<'_>]| -> Vec<f64> {
         runs.iter().filter_map(|run| quantity.of(run)).collect()
     };
@@ -72,11 +73,20 @@ fn changes(base: &[Report], new: &[Report]) -> Vec<Change> {
     let regions = quantities::of_regions(&base, &new).into_iter();
     let all = whole.chain(functions).chain(sites).chain(regions);
     let all = all.filter_map(|quantity| {
+        let of_all = |runs: &[Run<'_>]| -> Option<f64> {
+            let values: Vec<f64> = (runs.iter())
+                .filter_map(|run| quantity.with_namesakes(run))
+                .collect();
+            median(&values)
+        };
+        let of_all = of_all(&base).zip(of_all(&new));
         let (base, new) = (values(&quantity, &base), values(&quantity, &new));
         let (base_median, new_median) = (median(&base)?, median(&new)?);
+        let relative = |base: f64, new: f64| (base > 0.0).then(|| new / base - 1.0);
         Some(Change {
+            with_namesakes: of_all.map(|(base, new)| new - base),
             quantity,
-            change: (base_median > 0.0).then(|| new_median / base_median - 1.0),
+            change: relative(base_median, new_median),
             base,
             new,
             base_median,

@@ -12,14 +12,16 @@ use std::process::{Command, Stdio};
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
 Reports are those that `invivo run --report NAME.json` has written, or directories of `invivo
-save` or `--save`; no job is needed. With several runs of each side it is told which differences
-can be chance, for all quantities together.
+save` or `--save`; no job is needed. Windows of a running job are made by `invivo record --for 2s`
+and `invivo report --json > FILE`, as often as wanted. With several runs of each side it is told
+which differences can be chance, for all quantities together.
 
 Examples:
   invivo compare before.json after.json
   invivo compare before.obs after.obs
   invivo compare base-*.json --with new-*.json
   invivo compare base-*.json --with new-*.json --fail-above 5%     exit status 1 if worse: for CI
+  invivo compare --windows base-*.json --with new-*.json           of jobs that run on, see below
   invivo compare before.json after.json --json | jq '.changes[] | select(.verdict == \"worse\")'")]
 pub struct Args {
     /// The reports of the base; without --with two, of which the second is the new one
@@ -28,6 +30,9 @@ pub struct Args {
     /// The reports that are compared with the base
     #[arg(long, value_name = "REPORT", num_args = 1..)]
     with: Vec<PathBuf>,
+    /// The reports are of windows of jobs that run on: compare what is in a second of them
+    #[arg(long)]
+    windows: bool,
     /// Differences up to this are not judged
     #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "2%")]
     threshold: f64,
@@ -59,7 +64,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         reports.collect()
     };
     let threshold = args.fail_above.unwrap_or(args.threshold);
-    let found = compare::compare(&read(base)?, &read(new)?, threshold);
+    let found = compare::compare(&read(base)?, &read(new)?, args.windows, threshold);
     if args.json {
         print_json(&found)?;
     } else {

@@ -12,6 +12,9 @@ pub const CHANCE_MAX: f64 = 0.05;
 pub struct Comparison {
     pub base: Runs,
     pub new: Runs,
+    /// They are windows of jobs that run on: times, calls and bytes are those of a second of
+    /// recorded time.
+    pub windows: bool,
     /// Relative; smaller differences are not judged.
     pub threshold: f64,
     /// Of each side, from which on a difference can be told from chance.
@@ -55,6 +58,9 @@ pub struct Change {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
     pub verdict: Verdict,
+    /// Of a call site: how much more time all take that have its name, whatever their number.
+    #[serde(skip)]
+    pub with_namesakes: Option<f64>,
 }
 
 /// What is said of a quantity.

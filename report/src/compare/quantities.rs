@@ -2,10 +2,12 @@
 
 use super::call_sites;
 use super::run::{Run, Sums};
+use crate::analyses::was_off;
 use crate::contents::Report;
 use crate::functions::initialises;
 use crate::recording;
 use crate::rows::{Row, seconds};
+use invivo_proto::control::analyses::Analysis;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -164,10 +166,19 @@ impl Quantity {
 
     /// The number in a report; nothing where the report does not have it.
     pub fn of(&self, run: &Run<'_>) -> Option<f64> {
+        let number = self.in_report(run)?;
+        Some(match self.what {
+            What::ParallelEfficiency | What::LoadBalance | What::CommunicationEfficiency => number,
+            _ => run.sum(number),
+        })
+    }
+
+    fn in_report(&self, run: &Run<'_>) -> Option<f64> {
         let report = run.report;
         let efficiency = report.efficiency.as_ref();
         match self.what {
-            What::Observed => Some(report.observed_seconds),
+            // How long a window is was chosen.
+            What::Observed => (!run.is_window).then_some(report.observed_seconds),
             // Time that the report does not have (a rank that did not report) is no computing.
             What::Computing if report.coverage.ranks_reporting == report.job.ranks => {
                 let recorded = seconds(recording::span_ns(&report.status()) as f64);
@@ -205,6 +216,13 @@ impl Quantity {
         let of = run.regions.get(self.region.as_ref()?).copied();
         let is_whole = (run.report.regions.as_ref()).is_some_and(|of| of.rows_unnamed == 0);
         of.or_else(|| (is_whole && !run.regions.is_empty()).then(Sums::default))
+    }
+
+    /// Of a call site with a number, time of all that have its name but for that: which of them is
+    /// which nobody knows where a program has changed.
+    pub fn with_namesakes(&self, run: &Run<'_>) -> Option<f64> {
+        let number = seconds(self.site_of(run)?.all_ns as f64);
+        Some(run.sum(per_rank(run.report, number)))
     }
 
     /// As of regions.
@@ -272,12 +290,18 @@ pub fn of_functions(base: &[Run<'_>], new: &[Run<'_>]) -> Vec<Quantity> {
 }
 
 /// Those of every call site that has been in one of the runs, the one with the most time first.
-/// Nothing where one side has none: a report of before they were in reports.
+/// Nothing where some run has none, or not all of the time: it is older, or did not note them.
 pub fn of_call_sites(base: &[Run<'_>], new: &[Run<'_>]) -> Vec<Quantity> {
-    let has_some = |side: &[Run<'_>]| side.iter().any(|run| run.report.call_sites.is_some());
-    if !has_some(base) || !has_some(new) {
+    let mut all = base.iter().chain(new);
+    let any_off = |analysis: Analysis| {
+        let mut all = base.iter().chain(new);
+        all.any(|run| was_off(&run.report.analyses, analysis.name()))
+    };
+    let has_all = all.all(|run| run.report.call_sites.is_some());
+    if !has_all || any_off(Analysis::Sites) {
         return Vec::new();
     }
+    let has_waits = !any_off(Analysis::WaitStates);
     let times = |of: fn(&call_sites::Sums) -> u64| {
         move |run: &Run<'_>| -> Vec<(String, f64)> {
             let sums = run.call_sites.iter();
@@ -289,7 +313,9 @@ pub fn of_call_sites(base: &[Run<'_>], new: &[Run<'_>]) -> Vec<Quantity> {
         largest(base, new, times(|sums| sums.waiting_ns)).collect();
     let all = largest(base, new, times(|sums| sums.time_ns)).flat_map(|(site, share)| {
         let waiting = waiting.get(&site).copied().unwrap_or(0.0);
-        OF_A_CALL_SITE.map(|(quantity, unit, better, what)| Quantity {
+        let some = if has_waits { 2 } else { 1 };
+        let some = OF_A_CALL_SITE.into_iter().take(some);
+        let all = some.map(move |(quantity, unit, better, what)| Quantity {
             quantity,
             function: None,
             call_site: Some(site.clone()),
@@ -302,7 +328,8 @@ pub fn of_call_sites(base: &[Run<'_>], new: &[Run<'_>]) -> Vec<Quantity> {
                     _ => share,
                 },
             what,
-        })
+        });
+        all.collect::<Vec<Quantity>>()
     });
     all.collect()
 }
@@ -343,11 +370,10 @@ fn largest(
 ) -> impl Iterator<Item = (String, f64)> {
     let mut most: BTreeMap<String, (f64, f64)> = BTreeMap::new();
     for run in base.iter().chain(new) {
-        let observed = run.report.observed_seconds.max(f64::MIN_POSITIVE);
         for (name, seconds) in times(run) {
             let time = per_rank(run.report, seconds);
             let of = most.entry(name).or_default();
-            *of = (of.0.max(time), of.1.max(time / observed));
+            *of = (of.0.max(time), of.1.max(time / run.seconds));
         }
     }
     let mut order: Vec<(String, (f64, f64))> = most.into_iter().collect();

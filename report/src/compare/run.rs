@@ -3,7 +3,9 @@
 
 use super::call_sites;
 use crate::contents::Report;
+use crate::recording;
 use crate::regions::name;
+use crate::rows::seconds;
 use invivo_grpc::v1::RegionRow;
 use std::collections::BTreeMap;
 
@@ -18,6 +20,12 @@ pub struct Sums {
 /// A report with the sums of its regions and call sites.
 pub struct Run<'a> {
     pub report: &'a Report,
+    /// How long the report is about, in s: the observed time of a run, the recorded time of a
+    /// window.
+    pub seconds: f64,
+    /// It is a window of a job that runs on, of any length: of its sums, what they are in a second
+    /// is compared.
+    pub is_window: bool,
     /// By name.
     pub regions: BTreeMap<String, Sums>,
     /// By name.
@@ -26,17 +34,35 @@ pub struct Run<'a> {
 
 impl Run<'_> {
     /// Of both sides of a comparison: what a call site is called depends on all of them.
-    pub fn of_sides<'a>(base: &'a [Report], new: &'a [Report]) -> [Vec<Run<'a>>; 2] {
+    pub fn of_sides<'a>(
+        base: &'a [Report],
+        new: &'a [Report],
+        are_windows: bool,
+    ) -> [Vec<Run<'a>>; 2] {
         let reports: Vec<&Report> = base.iter().chain(new).collect();
         let sites = call_sites::by_name(&reports).into_iter();
         let runs = reports.into_iter().zip(sites);
         let mut runs = runs.map(|(report, call_sites)| Run {
             report,
+            seconds: match are_windows {
+                true => seconds(recording::span_ns(&report.status()) as f64),
+                false => report.observed_seconds,
+            }
+            .max(f64::MIN_POSITIVE),
+            is_window: are_windows,
             regions: by_name(report),
             call_sites,
         });
         let base = runs.by_ref().take(base.len()).collect();
         [base, runs.collect()]
+    }
+
+    /// A sum as it is compared.
+    pub fn sum(&self, sum: f64) -> f64 {
+        match self.is_window {
+            true => sum / self.seconds,
+            false => sum,
+        }
     }
 }
 

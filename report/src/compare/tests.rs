@@ -1,6 +1,7 @@
 //! Comparisons of reports with known numbers.
 
 use super::*;
+use invivo_grpc::v1::{AnalysisStatus, CodeFunction};
 use proptest::prelude::*;
 
 /// A report of two ranks: `seconds` in `MPI_Allreduce` per rank, and a little in `MPI_Comm_rank`.
@@ -36,7 +37,7 @@ fn a_slower_function_is_found_beyond_chance() {
     // The runs of a side differ by up to 1 %, and the sides by 5.
     let base = runs(8, |at| 2.0 + 0.002 * at as f64);
     let new = runs(8, |at| 2.1 + 0.002 * at as f64);
-    let found = compare(&base, &new, 0.02);
+    let found = compare(&base, &new, false, 0.02);
     assert!(found.worse);
     assert_eq!(
         verdict(&found, Some("MPI_Allreduce"), "time"),
@@ -49,7 +50,7 @@ fn a_slower_function_is_found_beyond_chance() {
         verdict(&found, Some("MPI_Allreduce"), "calls"),
         Verdict::Same
     );
-    let back = compare(&new, &base, 0.02);
+    let back = compare(&new, &base, false, 0.02);
     assert!(!back.worse);
     assert_eq!(
         verdict(&back, Some("MPI_Allreduce"), "time"),
@@ -60,14 +61,14 @@ fn a_slower_function_is_found_beyond_chance() {
 
 #[test]
 fn of_few_runs_the_threshold_decides_and_it_is_said() {
-    let found = compare(&runs(1, |_| 2.0), &runs(1, |_| 2.1), 0.02);
+    let found = compare(&runs(1, |_| 2.0), &runs(1, |_| 2.1), false, 0.02);
     assert!(found.worse && found.changes.iter().all(|one| one.p.is_none()));
     let page = text(&found);
     assert!(
         page.contains("nobody can say what is chance: with 5 of each"),
         "{page}"
     );
-    let small = compare(&runs(1, |_| 2.0), &runs(1, |_| 2.1), 0.10);
+    let small = compare(&runs(1, |_| 2.0), &runs(1, |_| 2.1), false, 0.10);
     assert!(!small.worse, "{}", text(&small));
 }
 
@@ -76,7 +77,7 @@ fn runs_that_lie_among_each_other_are_no_difference() {
     // Far apart by their medians, and mixed.
     let base = runs(8, |at| if at % 2 == 0 { 2.0 } else { 3.0 });
     let new = runs(8, |at| if at % 2 == 0 { 2.1 } else { 3.1 });
-    let found = compare(&base, &new, 0.02);
+    let found = compare(&base, &new, false, 0.02);
     assert!(!found.worse, "{}", text(&found));
 }
 
@@ -85,7 +86,7 @@ fn what_makes_the_sides_unlike_is_said() {
     let mut other = run(12.0, 2.0, 200);
     other.job.ranks = 4;
     other.totals.remove(1);
-    let found = compare(&[run(12.0, 2.0, 100)], &[other], 0.02);
+    let found = compare(&[run(12.0, 2.0, 100)], &[other], false, 0.02);
     assert_eq!(
         verdict(&found, Some("MPI_Allreduce"), "calls"),
         Verdict::Other
@@ -123,7 +124,7 @@ fn with_regions(seconds: f64, line: &str) -> Report {
 #[test]
 fn a_slower_region_is_found_wherever_its_line_is() {
     let base = [with_regions(4.0, "app.c:10")];
-    let found = compare(&base, &[with_regions(5.0, "app.c:12")], 0.02);
+    let found = compare(&base, &[with_regions(5.0, "app.c:12")], false, 0.02);
     let page = text(&found);
     assert!(
         page.contains("\nregion solve: own time, per rank  4.00 s  5.00 s  +25.0 %  worse\n"),
@@ -136,12 +137,12 @@ fn a_slower_region_is_found_wherever_its_line_is() {
     let regions = late.regions.as_mut().expect("regions");
     regions.rows[0].functions.clear();
     regions.rows_unnamed = 1;
-    let late = compare(&base, &[late], 0.02);
+    let late = compare(&base, &[late], false, 0.02);
     let page = text(&late);
     assert!(!late.worse && !page.contains("region solve"), "{page}");
     assert!(page.contains("without one they are not compared"), "{page}");
     // A report of before regions were in reports says nothing of them.
-    let older = compare(&base, &[run(12.0, 2.0, 100)], 0.02);
+    let older = compare(&base, &[run(12.0, 2.0, 100)], false, 0.02);
     assert!(!older.worse && !text(&older).contains("region"));
 }
 
@@ -165,51 +166,159 @@ fn with_sites(calls: &[(u64, f64, f64)]) -> Report {
     }
 }
 
+/// So many equal runs.
+fn equal(report: Report) -> Vec<Report> {
+    vec![report; 6]
+}
+
 /// Of two calls in one function one is slower: it is told which, wherever a build has put them.
 #[test]
 fn a_slower_call_site_is_found() {
-    let base = [with_sites(&[(10, 1.0, 0.5), (20, 1.0, 0.5)])];
-    let new = [with_sites(&[(110, 1.0, 0.5), (130, 1.5, 1.0)])];
-    let page = text(&compare(&base, &new, 0.02));
+    let base = equal(with_sites(&[(10, 1.0, 0.5), (20, 1.0, 0.5)]));
+    let new = with_sites(&[(110, 1.0, 0.5), (130, 1.5, 1.0)]);
+    let page = text(&compare(&base, &equal(new.clone()), false, 0.02));
     for line in [
-        "\nMPI_Allreduce in solve, 2 of 2: time, per rank     1.00 s  1.50 s   +50.0 %  worse\n",
+        "\nMPI_Allreduce in solve, 2 of 2: time, per rank     1.00 s  1.50 s   +50.0 %  worse, p",
         "\nMPI_Allreduce in solve, 1 of 2: time, per rank     1.00 s  1.00 s    +0.0 %\n",
-        "\nMPI_Allreduce in solve, 2 of 2: waiting, per rank  500 ms  1.00 s  +100.0 %  worse\n",
+        "\nMPI_Allreduce in solve, 2 of 2: waiting, per rank  500 ms  1.00 s  +100.0 %  worse, p",
     ] {
         assert!(page.contains(line), "{line}{page}");
     }
-    // A call more: which is which nobody knows, and together they take as long.
-    let more = [with_sites(&[
-        (10, 1.0, 0.5),
-        (15, 0.5, 0.0),
-        (20, 0.5, 0.5),
-    ])];
-    let found = compare(&base, &more, 0.02);
+    // Of single runs nobody knows what a rank waits for by chance here, and not there.
+    let found = compare(&base[..1], &[new], false, 0.02);
     assert!(!found.worse, "{}", text(&found));
-    let page = text(&found);
-    assert!(
-        page.contains("\nMPI_Allreduce in solve: time, per rank     2.00 s"),
-        "{page}"
-    );
-    // Sites whose names had not been looked up are left out, and so are those that a report has no
-    // room for.
-    let mut late = with_sites(&[(10, 9.0, 9.0)]);
+    assert!(text(&found).contains("call sites are judged from 5 of each side on"));
+}
+
+/// Nothing is slower: calls have changed places, one is now two, or is called by another function.
+#[test]
+fn a_call_site_that_has_moved_is_no_slower_one() {
+    let base = equal(with_sites(&[(10, 1.0, 0.5), (20, 0.1, 0.0)]));
+    let mut inlined = with_sites(&[(10, 1.0, 0.5), (20, 0.1, 0.0)]);
+    let mut renamed = inlined.clone();
+    for row in &mut inlined.call_sites.as_mut().expect("sites").rows {
+        let main = CodeFunction {
+            function: "main".into(),
+            line: "app.c:90".into(),
+        };
+        row.functions.push(main);
+    }
+    for row in &mut renamed.call_sites.as_mut().expect("sites").rows {
+        row.functions[0].function = "other".into();
+    }
+    for new in [
+        with_sites(&[(10, 0.1, 0.0), (20, 1.0, 0.5)]),
+        with_sites(&[(10, 1.0, 0.5), (15, 0.05, 0.0), (20, 0.05, 0.0)]),
+        inlined,
+        renamed,
+    ] {
+        let found = compare(&base, &equal(new), false, 0.02);
+        assert!(!found.worse, "{}", text(&found));
+        assert!(
+            text(&found).contains("MPI_Allreduce in "),
+            "{}",
+            text(&found)
+        );
+    }
+}
+
+/// What the reports of both sides cannot tell alike is not compared.
+#[test]
+fn call_sites_that_are_not_known_alike_are_left_out() {
+    let base = equal(with_sites(&[(10, 1.0, 0.5), (20, 1.0, 0.5)]));
+    // One of the two had not been looked up: the other is not taken for both of them.
+    let mut late = with_sites(&[(10, 1.5, 0.5), (20, 1.5, 0.5)]);
     let sites = late.call_sites.as_mut().expect("sites");
     sites.rows[0].functions.clear();
     sites.rows_unnamed = 1;
-    let found = compare(&base, &[late], 0.02);
+    let found = compare(&base, &equal(late), false, 0.02);
     assert!(!found.worse, "{}", text(&found));
     assert!(text(&found).contains("names at call sites had not been looked up"));
+    // Messages were matched on one side alone.
+    let mut matched = with_sites(&[(10, 1.0, 0.9), (20, 1.0, 0.9)]);
+    for row in &mut matched.call_sites.as_mut().expect("sites").rows {
+        row.waits[0].wait_state = "Late Sender".into();
+    }
+    let off = |name: &str| AnalysisStatus {
+        name: name.into(),
+        off: 2,
+        ..AnalysisStatus::default()
+    };
+    let mut unmatched = base.clone();
+    for report in &mut unmatched {
+        report.analyses = vec![off("messages")];
+        for row in &mut report.call_sites.as_mut().expect("sites").rows {
+            row.waits.clear();
+        }
+    }
+    let found = compare(&unmatched, &equal(matched.clone()), false, 0.02);
+    assert!(!found.worse, "{}", text(&found));
+    // Sites were not noted on one side, or wait states not looked for.
+    for (analysis, left) in [("sites", 0), ("waitstates", 2)] {
+        matched.analyses = vec![off(analysis)];
+        let found = compare(&base, &equal(matched.clone()), false, 0.02);
+        let sites = found
+            .changes
+            .iter()
+            .filter(|one| one.quantity.call_site.is_some());
+        assert_eq!(sites.count(), left, "{}", text(&found));
+    }
     // A report of before call sites were in reports says nothing of them.
-    let older = compare(&base, &[run(12.0, 2.0, 100)], 0.02);
+    let older = compare(&base, &equal(run(12.0, 2.0, 100)), false, 0.02);
     assert!(!older.worse && !text(&older).contains("solve"));
+    // A program of two files has a call of that name in each.
+    let mut two = with_sites(&[(10, 1.0, 0.5), (20, 1.0, 0.5)]);
+    two.call_sites.as_mut().expect("sites").rows[1].file = "ocean".into();
+    let page = text(&compare(&equal(two.clone()), &equal(two), false, 0.02));
+    assert!(
+        page.contains("MPI_Allreduce in solve of ocean: time"),
+        "{page}"
+    );
+}
+
+/// A window of so many seconds of a job that runs on, with a part of them at a call site.
+fn window(seconds: f64, part: f64) -> Report {
+    let mut report = Report {
+        observed_seconds: 100.0 + seconds,
+        ..with_sites(&[(10, part * seconds, 0.0), (20, 0.3 * seconds, 0.0)])
+    };
+    report.recording.on = 2;
+    report.recording.since_ns = 50_000_000_000;
+    report.recording.now_ns = 50_000_000_000 + (1e9 * seconds) as u64;
+    report.totals[0].seconds = 2.0 * (part + 0.3) * seconds;
+    report
+}
+
+/// However long each of them is: a part is slower in all of the new ones.
+#[test]
+fn windows_are_compared_by_the_second() {
+    let windows = |part: f64| -> Vec<Report> {
+        let of = |at| window(1.0 + 0.1 * f64::from(at), part + 0.0005 * f64::from(at));
+        (0..10).map(of).collect()
+    };
+    let found = compare(&windows(0.200), &windows(0.210), true, 0.02);
+    let page = text(&found);
+    assert!(found.worse, "{page}");
+    assert!(page.contains("base  10 windows on 2 ranks") && !page.contains("observed time"));
+    let line = page
+        .lines()
+        .find(|line| line.starts_with("MPI_Allreduce in solve, 1 of 2: time"));
+    assert!(
+        line.is_some_and(|line| line.contains("+4.9 %  worse, p")),
+        "{page}"
+    );
+    let other = page
+        .lines()
+        .find(|line| line.starts_with("MPI_Allreduce in solve, 2 of 2: time"));
+    assert!(other.is_some_and(|line| line.ends_with("+0.0 %")), "{page}");
+    assert!(!compare(&windows(0.2), &windows(0.2), true, 0.02).worse);
 }
 
 proptest! {
     #[test]
     fn a_comparison_with_itself_says_nothing(values in proptest::collection::vec(1.0..9.0, 1..9)) {
         let of = runs(values.len(), |at| values[at]);
-        let found = compare(&of, &of, 0.0);
+        let found = compare(&of, &of, false, 0.0);
         prop_assert!(!found.worse);
         prop_assert!(found.changes.iter().all(|one| one.verdict == Verdict::Same));
     }

@@ -8,7 +8,13 @@ use crate::units;
 /// The page, with a line for each quantity of the whole run, and of each function and region that
 /// is not small.
 pub fn text(of: &Comparison) -> String {
-    let mut text = format!("{}\n{}\n\n", side("base", &of.base), side("new", &of.new));
+    let what = if of.windows { "window" } else { "run" };
+    let (base, new) = (side("base", what, &of.base), side("new", what, &of.new));
+    let per = match of.windows {
+        true => "times, calls and bytes of a second of recorded time\n",
+        false => "",
+    };
+    let mut text = format!("{base}\n{new}\n{per}\n");
     let columns = [
         ("", Side::Left),
         ("base", Side::Right),
@@ -50,10 +56,10 @@ fn is_shown(one: &Change) -> bool {
     !one.quantity.small && (is_time || one.verdict == Verdict::Other)
 }
 
-fn side(name: &str, runs: &Runs) -> String {
+fn side(name: &str, what: &str, runs: &Runs) -> String {
     let mut text = format!(
         "{name:5} {} on {}",
-        units::counted(runs.runs as u64, "run"),
+        units::counted(runs.runs as u64, what),
         units::counted(runs.ranks.into(), "rank")
     );
     if let Some(command) = &runs.command {
@@ -116,7 +122,13 @@ fn last(of: &Comparison) -> String {
             ));
         }
     }
-    let mut judged = of.changes.iter().filter(|one| !one.quantity.small);
+    let is_site = |one: &&Change| one.quantity.kind() == Kind::CallSite;
+    let sites = of.changes.iter().filter(is_site);
+    if of.base.runs.min(of.new.runs) < 5 && sites.count() > 0 {
+        text.push_str("call sites are judged from 5 of each side on\n");
+    }
+    let judged = of.changes.iter().filter(|one| !one.quantity.small);
+    let mut judged = judged.filter(|one| !is_site(one));
     let is_judged = judged.all(|one| one.p.is_some());
     if !is_judged {
         text.push_str(&format!(

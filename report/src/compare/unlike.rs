@@ -3,7 +3,7 @@
 use crate::contents::Report;
 
 /// What may make the two sides unlike, or a side unlike itself.
-pub fn notes(base: &[Report], new: &[Report]) -> Vec<String> {
+pub fn notes(base: &[Report], new: &[Report], windows: bool) -> Vec<String> {
     let all = || base.iter().chain(new);
     let mut notes = Vec::new();
     let mut differ = |what: &str, of: fn(&Report) -> String| {
@@ -56,9 +56,12 @@ pub fn notes(base: &[Report], new: &[Report]) -> Vec<String> {
         |report| (report.call_sites.as_ref()).is_some_and(|sites| sites.rows_unnamed > 0),
         "names at call sites had not been looked up: without one they are not compared",
     );
-    count(
-        |report| report.recording.off > 0,
-        "recording was off at the end",
-    );
+    // Behind a window it is.
+    if !windows {
+        count(
+            |report| report.recording.off > 0,
+            "recording was off at the end",
+        );
+    }
     notes
 }

@@ -3,15 +3,21 @@
 //! smallest probability times the number of quantities, the next times one less, and so on).
 
 use super::changes::{CHANCE_MAX, Change, Verdict};
-use super::quantities::Direction;
+use super::quantities::{Direction, Kind};
 use super::rank_sums::{RUNS_MAX, chance, least_chance};
 
 /// Judges all of them, and returns how many runs of each side it takes to tell a difference from
 /// chance. Where there are fewer, the threshold alone decides.
 pub fn judge(changes: &mut [Change], (base, new): (usize, usize), threshold: f64) -> usize {
-    let judged: Vec<usize> = (0..changes.len())
+    let mut judged: Vec<usize> = (0..changes.len())
         .filter(|&at| !changes[at].quantity.small)
         .collect();
+    // Call sites are many and small, and what a rank waits for moves from one to the next: the
+    // threshold alone decides nothing, and of so few runs the first of them alone are judged.
+    let are_sites = (changes.first()).is_some_and(|of| of.quantity.kind() == Kind::CallSite);
+    if are_sites {
+        judged.truncate((CHANCE_MAX / least_chance(base, new)) as usize);
+    }
     let needed = (1..=RUNS_MAX)
         .find(|&runs| least_chance(runs, runs) * judged.len() as f64 <= CHANCE_MAX)
         .unwrap_or(RUNS_MAX);
@@ -26,7 +32,10 @@ pub fn judge(changes: &mut [Change], (base, new): (usize, usize), threshold: f64
             one.verdict = by_threshold(one, threshold);
         }
     }
-    needed
+    match are_sites {
+        true => 1,
+        false => needed,
+    }
 }
 
 fn by_holm(changes: &mut [Change], judged: Vec<usize>) {
@@ -54,6 +63,16 @@ fn by_threshold(one: &Change, threshold: f64) -> Verdict {
         true => change > 0.0,
         false => return Verdict::Same,
     };
+    if one.quantity.kind() == Kind::CallSite {
+        // It is not there on one side: another place or name, of which the function tells more. And
+        // where calls have changed places, one takes the time of the other.
+        let is_on_both = one.base_median > 0.0 && one.new_median > 0.0;
+        let more = one.new_median - one.base_median;
+        let of_all = one.with_namesakes.unwrap_or(0.0);
+        if !is_on_both || of_all / more < 0.5 {
+            return Verdict::Other;
+        }
+    }
     match (one.quantity.better, is_more) {
         (Direction::Neither, _) => Verdict::Other,
         (Direction::Less, true) | (Direction::More, false) => Verdict::Worse,

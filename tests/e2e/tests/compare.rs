@@ -1,7 +1,7 @@
 //! Comparing reports of real runs: a part that became slower is found, and nothing in runs that are
 //! alike.
 
-use invivo_e2e::job::Job;
+use invivo_e2e::job::{Job, Running};
 use invivo_e2e::mpi::Family;
 use invivo_e2e::paths;
 use invivo_e2e::programs::program;
@@ -76,6 +76,83 @@ fn a_slower_part_is_found_and_nothing_between_equal_runs() {
     assert_eq!(told(&slower, "2%"), Some(1));
     assert_eq!(told(&slower, "50%"), Some(0));
     assert_eq!(told(&base[RUNS..], "2%"), Some(0));
+}
+
+/// So many windows of each side.
+const WINDOWS: usize = 10;
+
+/// Windows of half a second of a job that runs on.
+fn windows(running: &Running, into: &Path, name: &str) -> Vec<PathBuf> {
+    let window = |number: usize| {
+        let client = running.client();
+        let output = client.run(&["record", "--for", "500ms"]);
+        assert!(output.status.success(), "{output:?}");
+        let report = client.json(&["report"]);
+        let path = into.join(format!("{name}-{number}.json"));
+        std::fs::write(&path, report.to_string()).expect("a report");
+        path
+    };
+    (0..WINDOWS).map(window).collect()
+}
+
+/// In a running job one of four call sites becomes slower by 5 %: that one is told, and the other
+/// three are not; and nothing where nothing has changed.
+fn a_slower_call_site(family: Family) {
+    let into = tempfile::tempdir().expect("a directory");
+    let command = program(family, "slower_site", ["1000"]);
+    let mut running = Job::observed(family, 2, &command).start();
+    running.wait_for_answers();
+    running.wait_for_notes("begun");
+    let base = windows(&running, into.path(), "base");
+    let equal = windows(&running, into.path(), "equal");
+    running.tell("slower");
+    let slower = windows(&running, into.path(), "slower");
+    running.tell("stop");
+    assert_eq!(running.end().code(), 0);
+
+    let changes = |new: &[PathBuf]| -> Value {
+        let output = compare(&base, new, &["--windows", "--json"]);
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    };
+    println!(
+        "{}",
+        String::from_utf8_lossy(&compare(&base, &slower, &["--windows"]).stdout)
+    );
+    let same = changes(&equal);
+    assert_eq!(same["worse"], false, "{same}");
+    let found = changes(&slower);
+    let all = found["changes"].as_array().expect("changes").iter();
+    let sites =
+        all.filter(|one| one["quantity"] == "time, per rank" && one["call_site"].is_string());
+    let mut told: Vec<(&str, &str)> = sites
+        .filter(|one| one["small"] == false)
+        .map(|one| {
+            let text = |name: &str| one[name].as_str().unwrap_or_default();
+            (text("call_site"), text("verdict"))
+        })
+        .collect();
+    told.sort_unstable();
+    assert_eq!(
+        told,
+        [
+            ("MPI_Allgather in gather", "same"),
+            ("MPI_Allreduce in halo", "same"),
+            ("MPI_Allreduce in norm", "worse"),
+        ],
+        "{found}"
+    );
+}
+
+#[test]
+fn a_slower_call_site_is_found_in_ten_windows() {
+    a_slower_call_site(Family::Ompi);
+}
+
+#[test]
+#[ignore = "long: on MPICH as on Open MPI"]
+fn a_slower_call_site_is_found_on_mpich() {
+    a_slower_call_site(Family::Mpich);
 }
 
 /// Also of single runs, on another MPI; what is wrong is said before anything is compared.
