@@ -44,8 +44,9 @@ export const waits = {
     /** @type {Table<WaitAt>} */
     const sites = new Table('By call site, and for whom', [
       { head: 'called from', left: true, of: (row) => place(row.site) },
-      .../** @type {import('./table').Column<any>[]} */ (columns),
+      .../** @type {import('./table').Column<any>[]} */ (columns.slice(0, 4)),
       { head: 'mostly for', left: true, of: causer },
+      .../** @type {import('./table').Column<any>[]} */ (columns.slice(4)),
     ]);
     /** @type {Table<WaitStateRow & {communicator: string}>} */
     const communicators = new Table('By communicator', [
