@@ -95,9 +95,19 @@ fn windows(running: &Running, into: &Path, name: &str) -> Vec<PathBuf> {
     (0..WINDOWS).map(window).collect()
 }
 
-/// In a running job one of four call sites becomes slower by 5 %: that one is told, and the other
-/// three are not; and nothing where nothing has changed.
+/// A machine that was busy with something else during some of the windows hides 5 %, in one run of
+/// many; what is wrong is wrong in the next one as well.
 fn a_slower_call_site(family: Family) {
+    if let Err(first) = compared(family) {
+        println!("once more, because of {first}");
+        let second = compared(family);
+        assert!(second.is_ok(), "{first}, and then {second:?}");
+    }
+}
+
+/// In a running job one of four call sites becomes slower by 5 %: that one is told, and the other
+/// three are not; and nothing where nothing has changed. Else what is told.
+fn compared(family: Family) -> Result<(), Value> {
     let into = tempfile::tempdir().expect("a directory");
     let command = program(family, "slower_site", ["1000"]);
     let mut running = Job::observed(family, 2, &command).start();
@@ -120,7 +130,9 @@ fn a_slower_call_site(family: Family) {
         String::from_utf8_lossy(&compare(&base, &slower, &["--windows"]).stdout)
     );
     let same = changes(&equal);
-    assert_eq!(same["worse"], false, "{same}");
+    if same["worse"] != false {
+        return Err(same);
+    }
     let found = changes(&slower);
     let all = found["changes"].as_array().expect("changes").iter();
     let sites =
@@ -133,15 +145,15 @@ fn a_slower_call_site(family: Family) {
         })
         .collect();
     told.sort_unstable();
-    assert_eq!(
-        told,
-        [
-            ("MPI_Allgather in gather", "same"),
-            ("MPI_Allreduce in halo", "same"),
-            ("MPI_Allreduce in norm", "worse"),
-        ],
-        "{found}"
-    );
+    let expected = [
+        ("MPI_Allgather in gather", "same"),
+        ("MPI_Allreduce in halo", "same"),
+        ("MPI_Allreduce in norm", "worse"),
+    ];
+    match told == expected {
+        true => Ok(()),
+        false => Err(found),
+    }
 }
 
 #[test]
