@@ -83,6 +83,8 @@ pub struct Waits {
     pauses: Pauses,
     /// The last reset, in job time; 0 without one.
     reset_ns: u64,
+    /// Resets so far.
+    resets: u64,
     clock_error_ns: u64,
     /// Times are in job time; they are in the node's own before.
     is_known: bool,
@@ -132,6 +134,7 @@ impl Waits {
             outgoing: Outgoing::default(),
             pauses: Pauses::default(),
             reset_ns: 0,
+            resets: 0,
             clock_error_ns: 0,
             is_known: false,
             sums: Sums::new(numbers.len()),
@@ -274,7 +277,7 @@ impl Waits {
                 self.give_up(&of);
             }
         }
-        self.outgoing.take(&self.place_of, self.reset_ns, credit)
+        self.outgoing.take(&self.place_of, self.resets, credit)
     }
 
     /// Takes in what the place `from` tells.
@@ -300,7 +303,7 @@ impl Waits {
             self.settle(met);
         }
         // Sums of before a reset that has been made here are forgotten.
-        if told.reset_ns < self.reset_ns {
+        if told.resets < self.resets {
             return refused;
         }
         for caused in &told.caused {
@@ -393,11 +396,14 @@ impl Waits {
         self.clock_error_ns = error_ns;
     }
 
-    /// Forgets the sums. From now on counts what ended behind `at_ns` (job time).
-    pub fn reset(&mut self, at_ns: u64) {
+    /// Forgets the sums. From now on counts what ended behind `at_ns` (job time). `resets` is how many
+    /// there have been, this one included: the same number at all places, whose times of one may
+    /// differ a little.
+    pub fn reset(&mut self, at_ns: u64, resets: u64) {
         self.sums = Sums::new(self.numbers.len());
         self.outgoing.forget_sums();
         self.reset_ns = at_ns;
+        self.resets = resets;
         if !self.is_known {
             // Their times cannot be compared with that of the reset.
             self.members

@@ -185,7 +185,7 @@ impl Analyses {
             self.sites.reset();
             self.regions.reset();
             self.matrix.reset();
-            self.traffic.reset(at_ns);
+            self.traffic.reset(at_ns, resets);
             // `begun` stays: it is the job's beginning, not that of the recording.
             for of_rank in &mut self.ranks {
                 of_rank.mpi_ns = 0;

@@ -247,10 +247,11 @@ impl Traffic {
         self.waits.resume(at_ns);
     }
 
-    /// Forgets the sums; what ended before `at_ns` (job time) does not count.
-    pub fn reset(&mut self, at_ns: u64) {
+    /// Forgets the sums, for the `resets`-th time; what ended before `at_ns` (job time) does not
+    /// count.
+    pub fn reset(&mut self, at_ns: u64, resets: u64) {
         self.messages.reset(at_ns);
-        self.waits.reset(at_ns);
+        self.waits.reset(at_ns, resets);
     }
 
     /// Messages are matched from `at` (ticks) on, and were not before.

@@ -117,7 +117,7 @@ impl Outgoing {
     pub fn take(
         &mut self,
         place_of: &PlaceOf,
-        reset_ns: u64,
+        resets: u64,
         mut credit: impl FnMut(u32) -> bool,
     ) -> Vec<(u32, Meetings)> {
         let mut taken: BTreeMap<u32, Meetings> = BTreeMap::new();
@@ -180,7 +180,7 @@ impl Outgoing {
             });
         taken.retain(|_, message| !message.is_empty());
         for message in taken.values_mut() {
-            message.reset_ns = reset_ns;
+            message.resets = resets;
         }
         taken.into_iter().collect()
     }

@@ -224,7 +224,7 @@ proptest! {
         }
         let mut places = Places::new(&begins);
         for place in &mut places.places {
-            place.waits.reset(reset);
+            place.waits.reset(reset, 1);
         }
         feed(&mut places, &all, &order, false);
         prop_assert_eq!(places.sums(1000), naive(&all, reset).0);

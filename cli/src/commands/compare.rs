@@ -21,7 +21,7 @@ Examples:
   invivo compare before.obs after.obs
   invivo compare base-*.json --with new-*.json
   invivo compare base-*.json --with new-*.json --fail-above 5%     exit status 1 if worse: for CI
-  invivo compare --windows base-*.json --with new-*.json           of jobs that run on, see below
+  invivo compare --windows base-*.json --with new-*.json           of jobs that run on
   invivo compare before.json after.json --json | jq '.changes[] | select(.verdict == \"worse\")'")]
 pub struct Args {
     /// The reports of the base; without --with two, of which the second is the new one

@@ -94,8 +94,8 @@ pub struct LateReceiver {
 /// Part of a message from one place to another.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Meetings {
-    /// The last reset that the place has made when it says this, in job time, ns; 0 without one.
-    pub reset_ns: u64,
+    /// Resets that the place had made when it said this.
+    pub resets: u64,
     pub arrived: Vec<Arrived>,
     pub met: Vec<Met>,
     pub caused: Vec<Caused>,

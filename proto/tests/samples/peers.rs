@@ -52,7 +52,7 @@ fn meetings() -> Meetings {
         error_ns: 800,
     };
     Meetings {
-        reset_ns: 4_000_000_000,
+        resets: 2,
         arrived: vec![Arrived {
             of,
             size: 9,

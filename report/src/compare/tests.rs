@@ -187,7 +187,7 @@ fn a_slower_call_site_is_found() {
     // Of single runs nobody knows what a rank waits for by chance here, and not there.
     let found = compare(&base[..1], &[new], false, 0.02);
     assert!(!found.worse, "{}", text(&found));
-    assert!(text(&found).contains("call sites are judged from 5 of each side on"));
+    assert!(text(&found).contains("call sites are judged from 4 of each side on"));
 }
 
 /// Nothing is slower: calls have changed places, one is now two, or is called by another function.

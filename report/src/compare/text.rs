@@ -2,6 +2,7 @@
 
 use super::changes::{CHANCE_MAX, Change, Comparison, Runs, Verdict};
 use super::quantities::{Kind, SHARE_MIN, Unit};
+use super::verdicts::runs_for_one;
 use crate::table::{Side, Table};
 use crate::units;
 
@@ -122,12 +123,15 @@ fn last(of: &Comparison) -> String {
             ));
         }
     }
-    let is_site = |one: &&Change| one.quantity.kind() == Kind::CallSite;
-    let sites = of.changes.iter().filter(is_site);
-    if of.base.runs.min(of.new.runs) < 5 && sites.count() > 0 {
-        text.push_str("call sites are judged from 5 of each side on\n");
-    }
     let judged = of.changes.iter().filter(|one| !one.quantity.small);
+    let is_site = |one: &&Change| one.quantity.kind() == Kind::CallSite;
+    let mut sites = judged.clone().filter(is_site).peekable();
+    if sites.peek().is_some() && sites.all(|one| one.p.is_none()) {
+        text.push_str(&format!(
+            "call sites are judged from {} of each side on\n",
+            runs_for_one()
+        ));
+    }
     let mut judged = judged.filter(|one| !is_site(one));
     let is_judged = judged.all(|one| one.p.is_some());
     if !is_judged {

@@ -38,6 +38,12 @@ pub fn judge(changes: &mut [Change], (base, new): (usize, usize), threshold: f64
     }
 }
 
+/// From how many runs of each side on one quantity can be told from chance.
+pub fn runs_for_one() -> usize {
+    let enough = |&runs: &usize| least_chance(runs, runs) <= CHANCE_MAX;
+    (1..=RUNS_MAX).find(enough).unwrap_or(RUNS_MAX)
+}
+
 fn by_holm(changes: &mut [Change], judged: Vec<usize>) {
     let mut chances: Vec<(f64, usize)> = judged
         .into_iter()

@@ -203,7 +203,7 @@ fn late_receivers_are_told_to_their_senders() {
         if apart {
             places.places[0].waits.late(&late(600));
             places.set_out(0, usize::MAX);
-            places.places[1].waits.reset(1);
+            places.places[1].waits.reset(1, 1);
             places.arrive(1);
             let at = places.places[1].waits.at_sites(Rank(sender)).count();
             assert_eq!(at, 0);
@@ -213,7 +213,7 @@ fn late_receivers_are_told_to_their_senders() {
         places
             .places
             .iter_mut()
-            .for_each(|place| place.waits.reset(1));
+            .for_each(|place| place.waits.reset(1, 1));
         places.settle();
         assert_eq!(
             places
