@@ -396,9 +396,9 @@ impl Waits {
         self.clock_error_ns = error_ns;
     }
 
-    /// Forgets the sums. From now on counts what ended behind `at_ns` (job time). `resets` is how many
-    /// there have been, this one included: the same number at all places, whose times of one may
-    /// differ a little.
+    /// Forgets the sums. From now on counts what ended behind `at_ns` (job time). `resets` is how
+    /// many there have been, this one included: the same number at all places, whose times of one
+    /// may differ a little.
     pub fn reset(&mut self, at_ns: u64, resets: u64) {
         self.sums = Sums::new(self.numbers.len());
         self.outgoing.forget_sums();
