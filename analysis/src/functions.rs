@@ -11,7 +11,9 @@
 //! `MPI_PROC_NULL` moves no bytes, a receive counts what came and not the room for it, and an
 //! operation that was cancelled receives nothing.
 
+use crate::history::cover;
 use crate::moments;
+use crate::rank_rows::RankRows;
 use crate::sums::Sums;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -117,29 +119,32 @@ impl Functions {
         *self = Functions::default();
     }
 
-    /// The table so far, with those `rank_rows_max` rows by rank beside the merged ones that have
-    /// the most time ([`RANK_ROWS_MAX`] at most).
-    pub fn to_partial(&self, rank_rows_max: u32) -> FunctionTable {
-        let mut table = FunctionTable {
-            rank_rows_max: rank_rows_max.min(RANK_ROWS_MAX),
-            ..FunctionTable::default()
+    /// The rows so far.
+    pub fn rows(&self) -> RankRows<RegionId> {
+        let of_rank = |of: &OfRank| {
+            let rank = of.rank;
+            let rows = of.rows.iter();
+            let rows = rows.map(move |row| ((rank, row.region), row.stats(rank)));
+            rows.collect::<Vec<_>>()
         };
+        RankRows::new(self.ranks.iter().flat_map(of_rank).collect())
+    }
 
-        let mut by_rank = Vec::new();
-        for of_rank in &self.ranks {
-            for row in &of_rank.rows {
-                let stats = row.stats(of_rank.rank);
-                add(table.rows.entry(row.region).or_default(), &stats);
-                by_rank.push(((of_rank.rank, row.region), stats));
+    /// The rows so far; from now on it counts anew.
+    pub fn take(&mut self) -> RankRows<RegionId> {
+        let rows = self.rows();
+        for of_rank in &mut self.ranks {
+            // The memory is used again.
+            for row in of_rank.rows.drain(..) {
+                of_rank.index[usize::from(row.region.0)] = 0;
             }
         }
+        rows
+    }
 
-        table.rank_rows_total = by_rank.len() as u64;
-        // Cut at the leaf already: the message must stay small at every layer. The cut is exact,
-        // since a rank's row is at one place only.
-        keep_longest(&mut by_rank, table.rank_rows_max);
-        table.rank_rows = by_rank.into_iter().collect();
-        table
+    /// The table so far, as [`table`] makes it.
+    pub fn to_partial(&self, rank_rows_max: u32) -> FunctionTable {
+        table(&self.rows(), rank_rows_max)
     }
 
     #[inline(always)]
@@ -223,6 +228,28 @@ pub fn bytes(facts: &Facts) -> (u64, u64) {
     }
 }
 
+/// The table of these rows, with those `rank_rows_max` rows by rank beside the merged ones that have
+/// the most time ([`RANK_ROWS_MAX`] at most).
+pub fn table(rows: &RankRows<RegionId>, rank_rows_max: u32) -> FunctionTable {
+    let mut table = FunctionTable {
+        rank_rows_max: rank_rows_max.min(RANK_ROWS_MAX),
+        rank_rows_total: rows.len() as u64,
+        ..FunctionTable::default()
+    };
+    for (_, region, stats) in rows.iter() {
+        add(table.rows.entry(region).or_default(), stats);
+    }
+    // Cut at the leaf already: the message must stay small at every layer. The cut is exact,
+    // since a rank's row is at one place only.
+    let by_rank = rows.iter();
+    let mut by_rank = by_rank
+        .map(|(rank, region, stats)| ((rank, region), *stats))
+        .collect();
+    keep_longest(&mut by_rank, table.rank_rows_max);
+    table.rank_rows = by_rank.into_iter().collect();
+    table
+}
+
 /// Adds `stats` to a row.
 pub(crate) fn add(row: &mut FunctionStats, stats: &FunctionStats) {
     moments::merge(&mut row.time, &stats.time);
@@ -254,6 +281,7 @@ pub fn merge(into: &mut FunctionTable, from: FunctionTable) {
     for (region, stats) in &from.rows {
         add(into.rows.entry(*region).or_default(), stats);
     }
+    cover(&mut into.past, from.past);
     // The table of nobody asks for no rows; all others of one question ask for the same.
     into.rank_rows_max = into.rank_rows_max.max(from.rank_rows_max);
     into.rank_rows_total = into.rank_rows_total.saturating_add(from.rank_rows_total);

@@ -11,7 +11,9 @@
 
 use crate::code_files::CodeFiles;
 use crate::functions::{Row, add, bytes};
-use crate::waits::{self, Waits};
+use crate::history::cover;
+use crate::rank_rows::RankRows;
+use crate::waits::{self, Sums};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -24,6 +26,9 @@ use invivo_proto::record::{Call, Part};
 /// Rows of one rank by site. A place in the program calls one function nearly always; a rank with
 /// more rows than twice its sites counts the rest as calls from other sites.
 const RANK_ROWS_MAX: usize = 2 * SITES_MAX as usize;
+
+/// What rows of a rank are about.
+pub type At = (SiteId, RegionId);
 
 /// The call sites of the ranks below one place. Its size is bounded by the limits above.
 #[derive(Clone, Debug, Default)]
@@ -115,29 +120,59 @@ impl Sites {
         }
     }
 
-    /// The table so far: those `rows_max` rows that have the most time ([`ROWS_MAX`] at most), with
-    /// the waiting of these ranks, where that is known.
-    pub fn find(&self, rows_max: u32, waits: Option<&Waits>) -> Found {
+    /// The rows so far.
+    pub fn rows(&self) -> RankRows<At> {
+        let of_rank = |of: &OfRank| {
+            let rank = of.rank;
+            let rows = of.rows.iter().map(move |SiteRow { row, site, .. }| {
+                let at = (*site, row.region);
+                ((rank, at), row.stats(rank))
+            });
+            rows.collect::<Vec<_>>()
+        };
+        RankRows::new(self.ranks.iter().flat_map(of_rank).collect())
+    }
+
+    /// The rows so far; from now on it counts anew. What the ranks defined stays.
+    pub fn take(&mut self) -> RankRows<At> {
+        let rows = self.rows();
+        for of_rank in &mut self.ranks {
+            // The memory is used again.
+            for row in of_rank.rows.drain(..) {
+                of_rank.index[slot(row.site)] = 0;
+            }
+        }
+        rows
+    }
+
+    /// The table so far, as [`Sites::table`] makes it.
+    pub fn find(&self, rows_max: u32, waits: Option<&Sums>) -> Found {
+        self.table(&self.rows(), rows_max, waits)
+    }
+
+    /// The table of these rows: those `rows_max` that have the most time ([`ROWS_MAX`] at most),
+    /// with the waiting of these ranks, where that is known.
+    pub fn table(&self, rows: &RankRows<At>, rows_max: u32, waits: Option<&Sums>) -> Found {
         let mut found = Found::default();
         found.table.rows_max = rows_max.min(ROWS_MAX);
-        for of_rank in &self.ranks {
-            for SiteRow { row, site, .. } in &of_rank.rows {
-                let (place, module) = self.place(of_rank, *site);
-                let site = Site {
-                    place,
-                    region: row.region,
-                };
-                if let Some(module) = module {
-                    let here = || (module.clone(), of_rank.rank);
-                    found.code.entry(site.clone()).or_insert_with(here);
-                }
-                let stats = SiteStats {
-                    stats: row.stats(of_rank.rank),
-                    ranks: 1,
-                    ..SiteStats::default()
-                };
-                add_row(&mut found.table.rows, site, stats);
+        // Rows of a rank stand together.
+        let mut latest: Option<&OfRank> = None;
+        for (rank, (site, region), stats) in rows.iter() {
+            if latest.is_none_or(|of| of.rank != rank) {
+                latest = self.known(rank);
             }
+            let (place, module) = self.place(latest, site);
+            let site = Site { place, region };
+            if let Some(module) = module {
+                let here = || (module.clone(), rank);
+                found.code.entry(site.clone()).or_insert_with(here);
+            }
+            let stats = SiteStats {
+                stats: *stats,
+                ranks: 1,
+                ..SiteStats::default()
+            };
+            add_row(&mut found.table.rows, site, stats);
         }
         if let Some(waits) = waits {
             for rank in waits.ranks() {
@@ -153,14 +188,10 @@ impl Sites {
 
     /// Adds the waiting of a rank to the rows of its calls. Where these were not counted, because
     /// the table was off then, it has rows of its own.
-    fn wait_at(&self, rank: Rank, waits: &Waits, found: &mut Found) {
-        let of_rank = self.ranks.iter().find(|of| of.rank == rank);
+    fn wait_at(&self, rank: Rank, waits: &Sums, found: &mut Found) {
+        let of_rank = self.known(rank);
         for ((region, site), state, from) in waits.at_sites(rank) {
-            let (place, module) = match of_rank {
-                Some(of_rank) => self.place(of_rank, site),
-                None if site == SiteId::NONE => (Place::NotNoted, None),
-                None => (Place::Others, None),
-            };
+            let (place, module) = self.place(of_rank, site);
             let site = Site { place, region };
             if let Some(module) = module {
                 let here = || (module.clone(), rank);
@@ -172,15 +203,21 @@ impl Sites {
     }
 
     /// Where a site of a rank is, and in which file.
-    fn place(&self, of_rank: &OfRank, site: SiteId) -> (Place, Option<&Module>) {
+    fn place(&self, of_rank: Option<&OfRank>, site: SiteId) -> (Place, Option<&Module>) {
         if site == SiteId::NONE {
             return (Place::NotNoted, None);
         }
         // A definition that was lost tells nothing either.
-        let Some((number, offset)) = of_rank.sites.get(&site) else {
+        let known = of_rank.and_then(|of| Some((of.rank, of.sites.get(&site)?)));
+        let Some((rank, (number, offset))) = known else {
             return (Place::Others, None);
         };
-        self.files.place(of_rank.rank, *number, *offset)
+        self.files.place(rank, *number, *offset)
+    }
+
+    /// What is known of a rank.
+    fn known(&self, rank: Rank) -> Option<&OfRank> {
+        self.ranks.iter().find(|of| of.rank == rank)
     }
 
     #[inline(always)]
@@ -293,6 +330,11 @@ fn add_row(rows: &mut BTreeMap<Site, SiteStats>, site: Site, from: SiteStats) {
     }
 }
 
+/// Keeps as many rows of each rank as it may have; calls at further sites count as at others.
+pub fn limit(rows: &mut RankRows<At>) {
+    rows.limit(RANK_ROWS_MAX, |(_, region)| (SiteId::OTHERS, region));
+}
+
 /// Keeps the rows with the most time, and sums up the others.
 fn cut(table: &mut SiteTable) {
     let most = table.rows_max as usize;
@@ -314,6 +356,7 @@ fn cut(table: &mut SiteTable) {
 /// Adds the rows of `from`, which is about other ranks. Sums of all rows, those left out included,
 /// are the same for every shape of the tree; which rows stay is not, where some have to go.
 pub fn merge(into: &mut SiteTable, from: SiteTable) {
+    cover(&mut into.past, from.past);
     // The table of nobody asks for no rows; all others of one question ask for the same.
     into.rows_max = into.rows_max.max(from.rows_max);
     for (site, row) in from.rows {

@@ -30,7 +30,7 @@ pub use at_sites::{At, merge as merge_at_site};
 pub use homes::GATHERED_MAX;
 pub use members::WAITING_MAX;
 pub use outgoing::OUTGOING_MAX;
-pub use sums::{KEPT_MAX, merge, totals};
+pub use sums::{KEPT_MAX, Sums, merge, totals};
 pub use unresolved::UNRESOLVED_MAX;
 
 use crate::messages::{Late, PlaceOf};
@@ -43,7 +43,6 @@ use homes::{Homes, home_number};
 use invivo_proto::control::meetings::{
     Arrived, Caused, Collective, MEETINGS_MAX, Meeting, Meetings, Met,
 };
-use invivo_proto::control::sites::SiteWaits;
 use invivo_proto::control::wait_states::{WaitState, WaitStates, Waited};
 use invivo_proto::definition::Definition;
 use invivo_proto::ids::{CommId, Rank, RegionId};
@@ -54,7 +53,6 @@ use members::{List, Members};
 use outgoing::Outgoing;
 use rustc_hash::FxBuildHasher;
 use shape::{Shape, Shapes, Wait, waits};
-use sums::Sums;
 use unresolved::Unresolved;
 
 /// Communicators whose members here are counted: some 1 MB. Of further ones each arrival is told by
@@ -137,7 +135,7 @@ impl Waits {
             resets: 0,
             clock_error_ns: 0,
             is_known: false,
-            sums: Sums::new(numbers.len()),
+            sums: Sums::new(numbers),
         }
     }
 
@@ -400,7 +398,7 @@ impl Waits {
     /// many there have been, this one included: the same number at all places, whose times of one
     /// may differ a little.
     pub fn reset(&mut self, at_ns: u64, resets: u64) {
-        self.sums = Sums::new(self.numbers.len());
+        self.sums = Sums::new(self.numbers);
         self.outgoing.forget_sums();
         self.reset_ns = at_ns;
         self.resets = resets;
@@ -418,26 +416,27 @@ impl Waits {
         }
     }
 
-    /// Where a rank has waited so far: by function and site, in no order. Sums of all ranks are
-    /// those of the answer by wait state and function.
-    pub fn at_sites(&self, rank: Rank) -> impl Iterator<Item = (At, WaitState, &SiteWaits)> {
-        let index = self.numbers.index(rank);
-        index
-            .into_iter()
-            .flat_map(|index| self.sums.at_sites(index))
+    /// What the ranks have waited so far.
+    pub fn sums(&self) -> &Sums {
+        &self.sums
     }
 
-    /// The ranks that may have waited.
-    pub fn ranks(&self) -> impl Iterator<Item = Rank> {
-        self.numbers.iter()
+    /// The same; from now on it counts anew.
+    pub fn take_sums(&mut self) -> Sums {
+        core::mem::replace(&mut self.sums, Sums::new(self.numbers))
     }
 
     /// The answer so far, with so many rows by rank at most.
     pub fn to_partial(&self, ranks_max: u32) -> WaitStates {
-        let mut partial = self.sums.to_partial(self.numbers.iter(), ranks_max);
+        let mut partial = self.sums.to_partial(ranks_max);
+        self.add_open(&mut partial);
+        partial
+    }
+
+    /// Adds the calls that wait for others to an answer.
+    pub fn add_open(&self, partial: &mut WaitStates) {
         partial.calls.open += self.members.len() as u64;
         partial.calls.unresolved += self.unresolved.len() as u64;
-        partial
     }
 }
 

@@ -175,12 +175,18 @@ export interface Snapshot {
   functions: FunctionRow[];
 }
 
+export interface TableInterval {
+  from_ns: number;
+  to_ns: number;
+}
+
 export interface FunctionsReply {
   coverage: Coverage | null;
   rows: FunctionRow[];
   rank_rows: FunctionRow[];
   rank_rows_total: number;
   analysis: AnalysisStatus | null;
+  interval: TableInterval | null;
 }
 
 export interface FunctionRow {
@@ -208,6 +214,7 @@ export interface CallSitesReply {
   waits_left_out: WaitStateRow | null;
   wait_states: AnalysisStatus | null;
   messages: AnalysisStatus | null;
+  interval: TableInterval | null;
 }
 
 export interface CallSiteRow {
@@ -387,6 +394,7 @@ export interface WaitStatesReply {
   clock_error_ns: number;
   analysis: AnalysisStatus | null;
   messages: AnalysisStatus | null;
+  interval: TableInterval | null;
 }
 
 export interface WaitStateRow {

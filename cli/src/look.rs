@@ -54,6 +54,7 @@ pub async fn moment(mut client: Client) -> Result<Response<Moment>, Status> {
     let sites = client.call_sites(CallSitesRequest::default()).await?;
     let request = WaitStatesRequest {
         ranks_max: RANKS_MAX,
+        ..WaitStatesRequest::default()
     };
     let waits = client.wait_states(request).await?.into_inner();
     Ok(Response::new(Moment {
@@ -77,6 +78,7 @@ pub async fn observation(mut client: Client) -> Result<Response<Option<Explanati
     let grid = client.grid(request).await?.into_inner();
     let request = WaitStatesRequest {
         ranks_max: RANKS_MAX,
+        ..WaitStatesRequest::default()
     };
     let waits = client.wait_states(request).await?.into_inner();
     let functions = client.functions(FunctionsRequest::default()).await?;

@@ -98,6 +98,10 @@ impl Served {
             Query::Sites { .. } => {
                 "buffers keep no call sites; a job is asked for them while it runs"
             }
+            Query::Functions { .. } | Query::WaitStates { .. } => {
+                "tables of it are of all its time; save a shorter one while the job runs: invivo \
+                 save --interval"
+            }
             Query::Regions { .. } => {
                 "buffers keep no regions; a job is asked for them while it runs"
             }

@@ -380,6 +380,19 @@ class Snapshot(Answer):
 
 
 @dataclass(frozen=True)
+class TableInterval(Answer):
+    """The interval that a table is of. Tool places keep what they counted in pieces of the run: the
+    last minute in pieces of about a second, what is older in pieces of a sixty-fourth of the run or
+    shorter. A table is of all pieces that the requested interval touches. A call belongs to the
+    piece in which it ended, with all of its time."""
+
+    from_ns: int
+    """Where the first of these pieces begins, in ns since the beginning of the observed time."""
+    to_ns: int
+    """Where the last of these pieces ends, in ns since the beginning of the observed time."""
+
+
+@dataclass(frozen=True)
 class FunctionsReply(Answer):
     """The function table."""
 
@@ -393,6 +406,9 @@ class FunctionsReply(Answer):
     """Number of rows per rank and function, including those not sent."""
     analysis: AnalysisStatus
     """Whether the table is kept, and when it was not."""
+    interval: TableInterval | None
+    """The interval that the table is of, where one was requested; absent if nothing of it is kept.
+    """
 
 
 @dataclass(frozen=True)
@@ -448,6 +464,9 @@ class CallSitesReply(Answer):
     """Whether wait states are looked for, and when they were not."""
     messages: AnalysisStatus
     """The same of the matching of messages, which finds late senders and receivers."""
+    interval: TableInterval | None
+    """The interval that the table is of, where one was requested; absent if nothing of it is kept.
+    """
 
 
 @dataclass(frozen=True)
@@ -839,6 +858,9 @@ class WaitStatesReply(Answer):
     """Whether wait states are looked for, and when they were not."""
     messages: AnalysisStatus
     """The same of the matching of messages, which finds late senders and receivers."""
+    interval: TableInterval | None
+    """The interval that the table is of, where one was requested; absent if nothing of it is kept.
+    """
 
 
 @dataclass(frozen=True)

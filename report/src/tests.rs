@@ -56,6 +56,7 @@ fn sample() -> Final {
         ]),
         rank_rows_total: 2,
         rank_rows_max: 100,
+        past: None,
     };
     let traffic = Traffic {
         messages: 10,

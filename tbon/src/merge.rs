@@ -45,7 +45,7 @@ impl core::error::Error for Mismatch {}
 /// The answer of nobody.
 pub(crate) fn nothing(query: Query) -> Partial {
     match query {
-        Query::Functions { rank_rows_max } => Partial::Functions(FunctionTable {
+        Query::Functions { rank_rows_max, .. } => Partial::Functions(FunctionTable {
             rank_rows_max,
             ..FunctionTable::default()
         }),
@@ -71,7 +71,7 @@ pub(crate) fn nothing(query: Query) -> Partial {
         Query::Save(_) => Partial::Saved(Box::default()),
         Query::Selection => Partial::Selection(Box::default()),
         Query::Metrics => Partial::Metrics(Box::default()),
-        Query::WaitStates { ranks_max } => Partial::WaitStates(Box::new(WaitStates {
+        Query::WaitStates { ranks_max, .. } => Partial::WaitStates(Box::new(WaitStates {
             ranks_max,
             ..WaitStates::default()
         })),

@@ -3,6 +3,7 @@
 
 mod answers;
 mod collectives;
+mod pieces;
 mod regions;
 
 use crate::over_time::{JobTime, OverTime, Span};
@@ -26,6 +27,7 @@ use invivo_proto::rank_set::RankSet;
 use invivo_proto::record::{Call, Part, RecordKind};
 use invivo_tbon::job_time::JobClock;
 use invivo_tbon::layout::Layout;
+use pieces::Pieces;
 
 /// The analyses of one place.
 pub struct Analyses {
@@ -34,6 +36,8 @@ pub struct Analyses {
     pub switches: Switches,
     /// How often matching has begun anew, see [`Switches::matching`].
     matchings: u64,
+    /// Functions, sites and waits count in the piece of the run that is not over.
+    pieces: Pieces,
     functions: Functions,
     sites: Sites,
     regions: Regions,
@@ -74,6 +78,7 @@ impl Analyses {
             clock,
             switches: Switches::default(),
             matchings: 0,
+            pieces: Pieces::new(numbers.len()),
             functions: Functions::default(),
             sites: Sites::default(),
             regions: Regions::default(),
@@ -181,6 +186,7 @@ impl Analyses {
     pub fn forget_to(&mut self, resets: u64, at_ns: u64) {
         if self.resets != resets {
             self.resets = resets;
+            self.pieces.forget(at_ns);
             self.functions.reset();
             self.sites.reset();
             self.regions.reset();

@@ -251,6 +251,7 @@ impl Place {
             for index in 0..self.local.len() {
                 worked |= self.look_at(now, index, look);
             }
+            self.end_piece(now);
             self.exchange_groups(now);
             self.recycling.recycle(now, &mut self.local);
             self.conclude(now);

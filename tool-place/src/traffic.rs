@@ -10,7 +10,6 @@ use invivo_analysis::waits::Waits;
 use invivo_mpi_link::clock::NodeClock;
 use invivo_proto::control::peer::{Clipping, ENDPOINTS_MAX, Endpoints, PEER_BYTES_MAX};
 use invivo_proto::control::places::Places;
-use invivo_proto::control::wait_states::WaitStates;
 use invivo_proto::control::{decode, encode, results};
 use invivo_proto::definition::Definition;
 use invivo_proto::ids::{CommLocal, Rank, WorldRank};
@@ -385,14 +384,14 @@ impl Traffic {
         self.messages.to_partial()
     }
 
-    /// Waiting so far.
+    /// Waiting.
     pub fn waits(&self) -> &Waits {
         &self.waits
     }
 
-    /// Who waited for whom so far, with so many rows by rank at most.
-    pub fn wait_states(&self, ranks_max: u32) -> WaitStates {
-        self.waits.to_partial(ranks_max)
+    /// Waiting, whose sums are to be taken.
+    pub fn waits_mut(&mut self) -> &mut Waits {
+        &mut self.waits
     }
 }
 

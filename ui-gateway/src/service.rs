@@ -5,6 +5,7 @@ mod analysis_answers;
 pub mod audit_stream;
 pub mod commands;
 mod guests;
+mod interval_answers;
 mod save;
 pub mod snapshots;
 pub mod timeline;
@@ -263,8 +264,7 @@ impl v1::invivo_server::Invivo for Service {
         request: Request<v1::WaitStatesRequest>,
     ) -> Result<Response<v1::WaitStatesReply>, Status> {
         let token = caller(&request)?.token;
-        self.answer_wait_states(request.get_ref().ranks_max, token)
-            .await
+        self.answer_wait_states(request.get_ref(), token).await
     }
 
     async fn hang(

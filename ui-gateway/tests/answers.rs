@@ -146,6 +146,7 @@ async fn functions_are_sorted_by_time_and_bounded() {
     let asked = v1::FunctionsRequest {
         per_rank: true,
         rank_rows_max: 3,
+        ..v1::FunctionsRequest::default()
     };
     let by_rank = client
         .functions(asked)

@@ -170,7 +170,10 @@ async fn a_late_answer_of_a_silent_root_is_ignored() {
         Err(LinkError::TimedOut(brief))
     );
     // The late answer comes while another question waits.
-    let functions = Ask::Query(Query::Functions { rank_rows_max: 0 });
+    let functions = Ask::Query(Query::Functions {
+        rank_rows_max: 0,
+        past: None,
+    });
     sleep(Duration::from_millis(150)).await;
     assert!(matches!(
         link.ask(functions.clone(), limits::QUERY_TIME_MAX).await,

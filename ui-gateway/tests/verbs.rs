@@ -342,10 +342,12 @@ async fn queries_request_no_more_than_the_client_wants() {
         let request = v1::FunctionsRequest {
             per_rank,
             rank_rows_max,
+            ..v1::FunctionsRequest::default()
         };
         client.functions(request).await.expect("functions");
         let query = Ask::Query(Query::Functions {
             rank_rows_max: asked,
+            past: None,
         });
         assert_eq!(root.times(&query), 1, "{request:?}");
     }

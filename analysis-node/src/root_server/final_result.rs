@@ -29,6 +29,7 @@ pub const LAST_SITES: u32 = 256;
 pub(super) const QUESTIONS: [Query; 5] = [
     Query::Functions {
         rank_rows_max: LAST_RANK_ROWS,
+        past: None,
     },
     Query::Matrix {
         side_max: LAST_MATRIX_SIDE,
@@ -37,6 +38,7 @@ pub(super) const QUESTIONS: [Query; 5] = [
     Query::Analyses,
     Query::WaitStates {
         ranks_max: LAST_WAITING_RANKS,
+        past: None,
     },
 ];
 /// A note of a result whose end was hurried while names were looked up.
@@ -142,6 +144,7 @@ impl FinalResult {
         let sites = Query::Sites {
             rows_max: LAST_SITES,
             named: names,
+            past: None,
         };
         let more = [Some(regions), Some(sites), who_waits]
             .into_iter()

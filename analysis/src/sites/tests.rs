@@ -3,6 +3,7 @@ use crate::messages::Late;
 use crate::moments;
 use crate::moments::tests::nearly_equal;
 use crate::testing::{self, RANKS, Recorded};
+use crate::waits::Waits;
 use alloc::format;
 use invivo_proto::control::local::Named;
 use invivo_proto::control::results::FunctionStats;
@@ -201,7 +202,7 @@ proptest! {
             let mut table = SiteTable::default();
             let mut by_function = invivo_proto::control::wait_states::WaitStates::default();
             for (sites, waits) in [place(0..split), place(split..RANKS)] {
-                merge(&mut table, sites.find(rows_max, Some(&waits)).table);
+                merge(&mut table, sites.find(rows_max, Some(waits.sums())).table);
                 waits::merge(&mut by_function, waits.to_partial(0));
             }
             let in_rows = |of: &SiteStats| of.waits.values().map(|of| of.waited.ns).sum::<u64>();

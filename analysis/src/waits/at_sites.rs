@@ -36,6 +36,21 @@ impl AtSites {
         }
     }
 
+    /// Adds what the rank waited at other times.
+    pub fn add(&mut self, from: &AtSites) {
+        for (&((region, mut site), state), waits) in &from.0 {
+            if self.0.len() >= ROWS_MAX && !self.0.contains_key(&((region, site), state)) {
+                site = SiteId::OTHERS;
+            }
+            merge(self.0.entry(((region, site), state)).or_default(), waits);
+        }
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// All rows, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (At, WaitState, &SiteWaits)> {
         self.0

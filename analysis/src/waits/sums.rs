@@ -1,6 +1,7 @@
 //! Sums of waits: of each rank, of all, and by communicator; and their merge.
 
 use super::at_sites::{At, AtSites, Why};
+use crate::history::cover;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -10,6 +11,7 @@ use invivo_proto::control::wait_states::{
     COMMUNICATORS_MAX, Calls, Kind, RANKS_MAX, RankWaits, Share, WaitState, WaitStates, Waited,
 };
 use invivo_proto::ids::{CommId, Rank};
+use invivo_proto::rank_set::RankSet;
 use rustc_hash::FxBuildHasher;
 
 /// Communicators of which a place keeps the sums, some 1 MB; waits on further ones are summed.
@@ -20,8 +22,9 @@ pub const KEPT_MAX: usize = 1 << 12;
 struct Rows(Vec<(Kind, Share, u64)>);
 
 /// The sums of the ranks below one place.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Sums {
+    numbers: RankSet,
     ranks: Vec<Rows>,
     /// The same ranks, by where they waited.
     sites: Vec<AtSites>,
@@ -46,13 +49,75 @@ impl Rows {
     }
 }
 
+impl Default for Sums {
+    /// Of no ranks.
+    fn default() -> Sums {
+        Sums::new(RankSet::from(0..0))
+    }
+}
+
 impl Sums {
-    /// Of so many ranks.
-    pub fn new(ranks: usize) -> Sums {
-        let mut sums = Sums::default();
-        sums.ranks.resize_with(ranks, Rows::default);
-        sums.sites.resize_with(ranks, AtSites::default);
+    /// Of these ranks.
+    pub fn new(numbers: RankSet) -> Sums {
+        let mut sums = Sums {
+            numbers,
+            ranks: Vec::new(),
+            sites: Vec::new(),
+            communicators: HashMap::default(),
+            left_out: Waited::default(),
+            unblamed_ns: 0,
+            calls: Calls::default(),
+            clock_error_ns: 0,
+        };
+        sums.number(numbers);
         sums
+    }
+
+    fn number(&mut self, numbers: RankSet) {
+        self.numbers = numbers;
+        self.ranks.resize_with(numbers.len(), Rows::default);
+        self.sites.resize_with(numbers.len(), AtSites::default);
+    }
+
+    /// Adds what the same ranks waited at other times.
+    pub fn add(&mut self, from: &Sums) {
+        if self.ranks.len() < from.ranks.len() {
+            self.number(from.numbers);
+        }
+        for (into, from) in self.ranks.iter_mut().zip(&from.ranks) {
+            for (kind, share, max_ns) in &from.0 {
+                let (_, into, longest_ns) = into.of(*kind);
+                add_share(into, share);
+                *longest_ns = (*longest_ns).max(*max_ns);
+            }
+        }
+        for (into, from) in self.sites.iter_mut().zip(&from.sites) {
+            into.add(from);
+        }
+        for (comm, states) in &from.communicators {
+            for (state, waited) in WaitState::ALL.into_iter().zip(states) {
+                if waited.waits > 0 {
+                    self.charge_communicator(*comm, state, waited);
+                }
+            }
+        }
+        self.left_out.add(&from.left_out);
+        self.unblamed_ns = self.unblamed_ns.saturating_add(from.unblamed_ns);
+        self.clock_error_ns = self.clock_error_ns.max(from.clock_error_ns);
+        add_calls(&mut self.calls, &from.calls);
+    }
+
+    /// How much memory it takes, in rows of some hundred bytes.
+    pub fn rows(&self) -> usize {
+        let by_kind = self.ranks.iter().map(|rows| rows.0.len());
+        let by_site = self.sites.iter().map(AtSites::len);
+        // A communicator has a sum for each wait state.
+        by_kind.chain(by_site).sum::<usize>() + 4 * self.communicators.len()
+    }
+
+    /// The ranks that may have waited.
+    pub fn ranks(&self) -> impl Iterator<Item = Rank> {
+        self.numbers.iter()
     }
 
     /// A rank, the `index`-th here, waited, once or more often.
@@ -68,6 +133,12 @@ impl Sums {
         share.waits = share.waits.saturating_add(waited.waits);
         share.ns = share.ns.saturating_add(waited.ns);
         *max_ns = waited.max_ns.max(*max_ns);
+        self.charge_communicator(comm, state, waited);
+    }
+
+    /// Somebody waited on a communicator.
+    #[inline]
+    fn charge_communicator(&mut self, comm: CommId, state: WaitState, waited: &Waited) {
         let is_full = self.communicators.len() >= KEPT_MAX;
         match self.communicators.get_mut(&comm) {
             Some(of) => of[state as usize].add(waited),
@@ -89,13 +160,16 @@ impl Sums {
         }
     }
 
-    /// Where a rank, the `index`-th here, waited.
-    pub fn at_sites(&self, index: usize) -> impl Iterator<Item = (At, WaitState, &SiteWaits)> {
-        self.sites.get(index).into_iter().flat_map(AtSites::iter)
+    /// Where a rank waited: by function and site, in no order. Sums of all ranks are those of the
+    /// answer by wait state and function.
+    pub fn at_sites(&self, rank: Rank) -> impl Iterator<Item = (At, WaitState, &SiteWaits)> {
+        let of_rank = self.numbers.index(rank);
+        let of_rank = of_rank.and_then(|index| self.sites.get(index));
+        of_rank.into_iter().flat_map(AtSites::iter)
     }
 
-    /// The answer of this place, whose ranks are `ranks`, with so many of them at most.
-    pub fn to_partial(&self, ranks: impl Iterator<Item = Rank>, ranks_max: u32) -> WaitStates {
+    /// The answer of this place, with so many rows by rank at most.
+    pub fn to_partial(&self, ranks_max: u32) -> WaitStates {
         let mut partial = WaitStates {
             ranks_max: ranks_max.min(RANKS_MAX),
             communicators_left_out: self.left_out,
@@ -104,7 +178,7 @@ impl Sums {
             clock_error_ns: self.clock_error_ns,
             ..WaitStates::default()
         };
-        for (rank, rows) in ranks.zip(&self.ranks) {
+        for (rank, rows) in self.numbers.iter().zip(&self.ranks) {
             if rows.0.is_empty() {
                 continue;
             }
@@ -151,11 +225,7 @@ pub fn merge(into: &mut WaitStates, from: WaitStates) {
     for (rank, other) in from.ranks {
         let of_rank = into.ranks.entry(rank).or_default();
         for (kind, other) in other.kinds {
-            let share = of_rank.kinds.entry(kind).or_default();
-            share.waits = share.waits.saturating_add(other.waits);
-            share.ns = share.ns.saturating_add(other.ns);
-            share.caused = share.caused.saturating_add(other.caused);
-            share.caused_ns = share.caused_ns.saturating_add(other.caused_ns);
+            add_share(of_rank.kinds.entry(kind).or_default(), &other);
         }
     }
     into.ranks_total = into.ranks_total.saturating_add(from.ranks_total);
@@ -168,18 +238,29 @@ pub fn merge(into: &mut WaitStates, from: WaitStates) {
     (into.communicators_left_out).add(&from.communicators_left_out);
     into.unblamed_ns = into.unblamed_ns.saturating_add(from.unblamed_ns);
     into.clock_error_ns = into.clock_error_ns.max(from.clock_error_ns);
-    let (of, more) = (&mut into.calls, &from.calls);
+    cover(&mut into.past, from.past);
+    add_calls(&mut into.calls, &from.calls);
+    cut(into);
+}
+
+fn add_share(into: &mut Share, from: &Share) {
+    into.waits = into.waits.saturating_add(from.waits);
+    into.ns = into.ns.saturating_add(from.ns);
+    into.caused = into.caused.saturating_add(from.caused);
+    into.caused_ns = into.caused_ns.saturating_add(from.caused_ns);
+}
+
+fn add_calls(into: &mut Calls, from: &Calls) {
     for (into, from) in [
-        (&mut of.met, more.met),
-        (&mut of.untimed, more.untimed),
-        (&mut of.open, more.open),
-        (&mut of.limit, more.limit),
-        (&mut of.unresolved, more.unresolved),
-        (&mut of.outside, more.outside),
+        (&mut into.met, from.met),
+        (&mut into.untimed, from.untimed),
+        (&mut into.open, from.open),
+        (&mut into.limit, from.limit),
+        (&mut into.unresolved, from.unresolved),
+        (&mut into.outside, from.outside),
     ] {
         *into = into.saturating_add(from);
     }
-    cut(into);
 }
 
 /// Keeps as much as an answer has room for.

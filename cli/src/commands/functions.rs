@@ -1,5 +1,6 @@
 //! `invivo functions`.
 
+use super::interval::When;
 use super::target::Target;
 use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
@@ -12,6 +13,8 @@ use invivo_report::{analyses, call_sites, coverage, functions};
 #[command(after_help = "\
 Examples:
   invivo functions
+  invivo functions --since 60s             the last minute
+  invivo functions --interval 30s..40s     what happened then
   invivo functions --by site               where in the program calls are made
   invivo functions --per-rank --rows 20    the worst ranks
   invivo functions --json | jq '.rows[0].function'")]
@@ -27,6 +30,8 @@ pub struct Args {
     #[arg(long, value_name = "N", requires = "rows-of",
           value_parser = clap::value_parser!(u32).range(1..))]
     rows: Option<u32>,
+    #[command(flatten)]
+    when: When,
     #[command(flatten)]
     target: Target,
 }
@@ -54,12 +59,14 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     if let Some(By::Site) = args.by {
         let request = v1::CallSitesRequest {
             rows_max: rank_rows_max,
+            ..args.when.sites()
         };
         let reply = patiently(&job, async || client.clone().call_sites(request).await).await?;
         if args.target.json {
             print_json(&reply)?;
         } else {
-            let mut text = call_sites::text(&reply);
+            let mut text = args.when.heading(reply.interval.as_ref());
+            text.push_str(&call_sites::text(&reply));
             text.push('\n');
             text.push_str(&analyses::notes(reply.analysis.as_ref()));
             text.push_str(&coverage::text(&reply.coverage.unwrap_or_default()));
@@ -70,12 +77,14 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let request = v1::FunctionsRequest {
         per_rank: args.per_rank,
         rank_rows_max,
+        ..args.when.functions()
     };
     let reply = patiently(&job, async || client.clone().functions(request).await).await?;
     if args.target.json {
         print_json(&reply)?;
     } else {
-        let mut text = functions::text(&reply.rows);
+        let mut text = args.when.heading(reply.interval.as_ref());
+        text.push_str(&functions::text(&reply.rows));
         if args.per_rank {
             text.push('\n');
             text.push_str(&functions::by_rank(

@@ -1,7 +1,10 @@
 //! Which part of the run a question is about: options that commands share.
 
 use invivo_config::{Time, Value};
-use invivo_grpc::v1::GridRequest;
+use invivo_grpc::v1::{
+    CallSitesRequest, FunctionsRequest, GridRequest, TableInterval, WaitStatesRequest,
+};
+use invivo_report::units::duration;
 use std::ops::Range;
 
 /// A part of the run; all of it without one. Times count from the beginning of the observed time.
@@ -21,14 +24,65 @@ impl When {
         self.since.is_some() || self.interval.is_some()
     }
 
+    /// As requests say it: begin, end, and the length of the time up to now, in ns.
+    fn part(&self) -> (u64, u64, u64) {
+        let interval = self.interval.clone().unwrap_or(0..0);
+        (interval.start, interval.end, self.since.map_or(0, Time::ns))
+    }
+
     /// A question about this part of the run, and nothing else yet.
     pub fn request(&self) -> GridRequest {
-        let interval = self.interval.clone().unwrap_or(0..0);
+        let (from_ns, to_ns, last_ns) = self.part();
         GridRequest {
-            from_ns: interval.start,
-            to_ns: interval.end,
-            last_ns: self.since.map_or(0, Time::ns),
+            from_ns,
+            to_ns,
+            last_ns,
             ..GridRequest::default()
+        }
+    }
+
+    /// The same about the function table.
+    pub fn functions(&self) -> FunctionsRequest {
+        let (from_ns, to_ns, last_ns) = self.part();
+        FunctionsRequest {
+            from_ns,
+            to_ns,
+            last_ns,
+            ..FunctionsRequest::default()
+        }
+    }
+
+    /// The same about call sites.
+    pub fn sites(&self) -> CallSitesRequest {
+        let (from_ns, to_ns, last_ns) = self.part();
+        CallSitesRequest {
+            from_ns,
+            to_ns,
+            last_ns,
+            ..CallSitesRequest::default()
+        }
+    }
+
+    /// The same about wait states.
+    pub fn wait_states(&self) -> WaitStatesRequest {
+        let (from_ns, to_ns, last_ns) = self.part();
+        WaitStatesRequest {
+            from_ns,
+            to_ns,
+            last_ns,
+            ..WaitStatesRequest::default()
+        }
+    }
+
+    /// Of which time a table is, where a part of the run was named.
+    pub fn heading(&self, of: Option<&TableInterval>) -> String {
+        match (self.is_given(), of) {
+            (false, _) => String::new(),
+            (true, None) => "nothing of this time is kept\n\n".into(),
+            (true, Some(of)) => {
+                let [from, to] = [of.from_ns, of.to_ns].map(duration);
+                format!("calls that ended from {from} to {to}\n\n")
+            }
         }
     }
 }

@@ -84,10 +84,7 @@ async fn window(target: &Target, length: Time) -> anyhow::Result<Outcome> {
     let reply = reply?;
 
     // Recording is off now, so the table holds the window's calls and no others.
-    let request = FunctionsRequest {
-        per_rank: false,
-        rank_rows_max: 0,
-    };
+    let request = FunctionsRequest::default();
     let table = patiently(&job, async || client.clone().functions(request).await).await?;
     let calls = table.rows.iter().map(|row| row.calls).sum();
     if target.json {

@@ -95,6 +95,7 @@ async fn asked(mut client: Client) -> Result<Response<Answers>, Status> {
     let functions = v1::FunctionsRequest {
         per_rank: true,
         rank_rows_max: RANK_ROWS_MAX,
+        ..v1::FunctionsRequest::default()
     };
     let matrix = v1::MatrixRequest { side_max: SIDE_MAX };
     let functions = client.functions(functions).await?.into_inner();
@@ -102,6 +103,7 @@ async fn asked(mut client: Client) -> Result<Response<Answers>, Status> {
     let waits = client.wait_states(v1::WaitStatesRequest::default()).await?;
     let sites = v1::CallSitesRequest {
         rows_max: SITES_MAX,
+        ..v1::CallSitesRequest::default()
     };
     let sites = match client.call_sites(sites).await {
         Ok(sites) => Some(sites.into_inner()),

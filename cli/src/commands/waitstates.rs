@@ -1,5 +1,6 @@
 //! `invivo waitstates`.
 
+use super::interval::When;
 use super::target::Target;
 use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
@@ -17,6 +18,8 @@ messages).
 Examples:
   invivo waitstates
   invivo waitstates --by site             where in the program, and for whom there
+  invivo waitstates --since 60s           the last minute
+  invivo waitstates --interval 30s..40s   what happened then
   invivo waitstates --ranks 3
   invivo waitstates --json | jq '.ranks | max_by(.caused_ns).rank'")]
 pub struct Args {
@@ -30,6 +33,8 @@ pub struct Args {
     #[arg(long, value_name = "N", requires = "by", conflicts_with = "json",
           value_parser = clap::value_parser!(u32).range(1..))]
     rows: Option<u32>,
+    #[command(flatten)]
+    when: When,
     #[command(flatten)]
     target: Target,
 }
@@ -58,6 +63,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let default = if args.target.json { 0 } else { RANKS_SHOWN };
     let request = v1::WaitStatesRequest {
         ranks_max: args.ranks.unwrap_or(default),
+        ..args.when.wait_states()
     };
     let reply = patiently(&job, async || client.clone().wait_states(request).await).await?;
     if args.target.json {
@@ -66,7 +72,9 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         let coverage = coverage::text(&reply.coverage.clone().unwrap_or_default());
         let notes = [&reply.analysis, &reply.messages];
         let notes: String = notes.map(|of| analyses::notes(of.as_ref())).concat();
-        print(&format!("{}\n{notes}{coverage}", wait_states::text(&reply)))?;
+        let heading = args.when.heading(reply.interval.as_ref());
+        let table = wait_states::text(&reply);
+        print(&format!("{heading}{table}\n{notes}{coverage}"))?;
     }
     Ok(Outcome::Done)
 }
@@ -75,7 +83,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
 async fn by_site(args: Args) -> anyhow::Result<Outcome> {
     let (job, client) = args.target.client(Scope::View)?;
     // Sites are chosen here: the gateway knows those with the most time, not with the most waiting.
-    let request = v1::CallSitesRequest::default();
+    let request = args.when.sites();
     let reply = patiently(&job, async || client.clone().call_sites(request).await).await?;
     if args.target.json {
         print_json(&reply)?;
@@ -86,7 +94,8 @@ async fn by_site(args: Args) -> anyhow::Result<Outcome> {
         let rows = args.rows.unwrap_or(ROWS_SHOWN) as usize;
         let table = waits_by_site::text(&reply, rows);
         let unnamed = waits_by_site::unnamed(&reply);
-        print(&format!("{table}{unnamed}\n{notes}{coverage}"))?;
+        let heading = args.when.heading(reply.interval.as_ref());
+        print(&format!("{heading}{table}{unnamed}\n{notes}{coverage}"))?;
     }
     Ok(Outcome::Done)
 }

@@ -239,6 +239,7 @@ impl<L> Session<'_, L> {
             let request = FunctionsRequest {
                 per_rank: kind == Kind::FunctionsPerRank,
                 rank_rows_max: RANK_ROWS_MAX,
+                ..FunctionsRequest::default()
             };
             let table = patiently(self.job, async || client().functions(request).await).await?;
             Ok(Answer::Functions {

@@ -73,7 +73,11 @@ impl Link {
     /// Asks who waits for whom.
     pub fn want_waits(&mut self, ranks_max: u32) {
         self.want(async move |mut client| {
-            let reply = client.wait_states(WaitStatesRequest { ranks_max }).await?;
+            let request = WaitStatesRequest {
+                ranks_max,
+                ..WaitStatesRequest::default()
+            };
+            let reply = client.wait_states(request).await?;
             Ok(Event::Waits(reply.into_inner()))
         });
     }

@@ -88,13 +88,20 @@ impl Answers {
                 let request = v1::FunctionsRequest {
                     per_rank: asked.per_rank,
                     rank_rows_max: asked.rows,
+                    from_ns: asked.from_ns,
+                    to_ns: asked.to_ns,
+                    last_ns: asked.last_ns,
                 };
                 let reply = client.functions(request).await?.into_inner();
                 noted(&reply, &[&reply.analysis])?
             }
             "sites" => {
-                let rows_max = asked.rows;
-                let request = v1::CallSitesRequest { rows_max };
+                let request = v1::CallSitesRequest {
+                    rows_max: asked.rows,
+                    from_ns: asked.from_ns,
+                    to_ns: asked.to_ns,
+                    last_ns: asked.last_ns,
+                };
                 let reply = client.call_sites(request).await?.into_inner();
                 noted(&reply, &[&reply.analysis])?
             }
@@ -163,8 +170,12 @@ impl Answers {
                 with_text(&reply, text, &[])?
             }
             "waitstates" => {
-                let ranks_max = asked.ranks;
-                let request = v1::WaitStatesRequest { ranks_max };
+                let request = v1::WaitStatesRequest {
+                    ranks_max: asked.ranks,
+                    from_ns: asked.from_ns,
+                    to_ns: asked.to_ns,
+                    last_ns: asked.last_ns,
+                };
                 let reply = client.wait_states(request).await?.into_inner();
                 let sentence = wait_states::worst(&reply);
                 told(&reply, sentence, &[&reply.analysis, &reply.messages])?

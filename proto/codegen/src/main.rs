@@ -21,7 +21,7 @@ const MADE: &str = "Made by `cargo xtask generate` from proto/gateway.proto. Do 
 const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../grpc/src/generated");
 /// Messages that a report holds: those alone are read back, from JSON, where a field that a report
 /// of an older version lacks has its default.
-const IN_REPORTS: [&str; 26] = [
+const IN_REPORTS: [&str; 27] = [
     "AnalysisStatus",
     "CallSiteRow",
     "CallSitesReply",
@@ -44,6 +44,7 @@ const IN_REPORTS: [&str; 26] = [
     "RegionRow",
     "RegionsReply",
     "SiteWaitRow",
+    "TableInterval",
     "Traffic",
     "WaitStateRow",
     "WaitStatesReply",

@@ -12,6 +12,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use bincode::{Decode, Encode};
+use serde::{Deserialize, Serialize};
 
 /// The lowest frequency, in samples per second: a sample a second tells nothing of a short look.
 pub const FREQUENCY_MIN: u32 = 1;
@@ -48,7 +49,7 @@ pub struct Profile {
 }
 
 /// A time in the past, in job time in ns: from its begin to before its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
 pub struct Past {
     pub from_ns: u64,
     pub to_ns: u64,

@@ -5,6 +5,7 @@
 
 use super::metrics::Measured;
 use super::overhead::Governance;
+use super::profile::Past;
 use super::sampling::Sampling;
 use crate::definition::Run;
 use crate::ids::{Rank, RegionId};
@@ -78,6 +79,8 @@ pub struct FunctionTable {
     pub rank_rows_total: u64,
     /// As in the question.
     pub rank_rows_max: u32,
+    /// It is of calls that ended in this time; otherwise of all.
+    pub past: Option<Past>,
 }
 
 /// Messages and bytes of one direction.

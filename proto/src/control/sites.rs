@@ -1,5 +1,6 @@
 //! Answers about call sites: calls, time and bytes by where in the program calls are made.
 
+use super::profile::Past;
 use super::results::FunctionStats;
 use super::stacks::Named;
 use super::wait_states::{WaitState, Waited};
@@ -91,4 +92,6 @@ pub struct SiteTable {
     pub waits_left_out: Waited,
     /// Rows whose names did not come in time; the next answer has them.
     pub unnamed: u64,
+    /// As in [`super::results::FunctionTable`].
+    pub past: Option<Past>,
 }

@@ -203,6 +203,8 @@ pub enum Query {
     Functions {
         /// Rows per rank and function beside the merged ones, at most: those with the most time.
         rank_rows_max: u32,
+        /// Only of calls that ended in this time; otherwise of all since the start or a reset.
+        past: Option<Past>,
     },
     /// The communication matrix.
     Matrix {
@@ -267,6 +269,8 @@ pub enum Query {
         rows_max: u32,
         /// As in [`Query::Regions`].
         named: bool,
+        /// As in [`Query::Functions`].
+        past: Option<Past>,
     },
     /// What the buffers hold, in their own bytes: of a save.
     Save(SaveQuery),
@@ -275,6 +279,8 @@ pub enum Query {
         /// Rows by rank, at most: those that waited longest, and as many that made others wait
         /// longest; more than [`super::wait_states::RANKS_MAX`] are not given.
         ranks_max: u32,
+        /// As in [`Query::Functions`].
+        past: Option<Past>,
     },
     /// Where the ranks spend their time on a processor, by samples.
     Profile {

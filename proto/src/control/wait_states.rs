@@ -3,6 +3,7 @@
 //! Wait states have Scalasca's names and definitions; `docs/manual/wait-states.md` has them in a
 //! table.
 
+use super::profile::Past;
 use crate::ids::{CommId, Rank, RegionId};
 use alloc::collections::BTreeMap;
 use bincode::{Decode, Encode};
@@ -162,4 +163,6 @@ pub struct WaitStates {
     /// How far job time may have been off where members are on different nodes, in ns; waits that
     /// are not longer than that are not claimed.
     pub clock_error_ns: u64,
+    /// It is of waiting in this time; otherwise of all.
+    pub past: Option<Past>,
 }

@@ -115,7 +115,10 @@ pub fn downs() -> Vec<Down> {
         })
     });
     let queries = [
-        Query::Functions { rank_rows_max: 1 },
+        Query::Functions {
+            rank_rows_max: 1,
+            past: None,
+        },
         Query::Matrix { side_max: 64 },
         Query::Status,
         Query::Messages,
@@ -153,9 +156,13 @@ pub fn downs() -> Vec<Down> {
         Query::Sites {
             rows_max: 40,
             named: true,
+            past: Some(past()),
         },
         Query::Save(freeze(chosen())),
-        Query::WaitStates { ranks_max: 64 },
+        Query::WaitStates {
+            ranks_max: 64,
+            past: None,
+        },
         Query::Profile {
             chosen: chosen(),
             past: Some(past()),

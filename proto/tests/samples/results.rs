@@ -1,5 +1,6 @@
 //! Examples of what the analyses answer.
 
+use super::profile::past;
 use super::stacks::named;
 use invivo_proto::control::analyses::{AnalysesStatus, AnalysisStatus, Gaps};
 use invivo_proto::control::grid::{Axes, Grid, GridCell, GridRow};
@@ -38,6 +39,7 @@ pub fn functions() -> FunctionTable {
         rank_rows: [((Rank(1), RegionId(1)), stats)].into(),
         rank_rows_total: 7,
         rank_rows_max: 1,
+        past: None,
     }
 }
 
@@ -82,6 +84,7 @@ pub fn sites() -> SiteTable {
         rows_left_out: 2,
         unnamed: 1,
         waits_left_out: waited(),
+        past: Some(past()),
     }
 }
 
@@ -356,6 +359,7 @@ pub fn wait_states() -> WaitStates {
             outside: 5,
         },
         clock_error_ns: 800,
+        past: Some(past()),
     }
 }
 

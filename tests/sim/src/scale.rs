@@ -53,7 +53,10 @@ pub const GRID_BYTES_APART_MAX: f64 = 0.25;
 
 /// The questions of one round: what a page that shows everything asks.
 pub const QUERIES: [Query; 5] = [
-    Query::Functions { rank_rows_max: 32 },
+    Query::Functions {
+        rank_rows_max: 32,
+        past: None,
+    },
     Query::Matrix { side_max: 64 },
     Query::Status,
     Query::Messages,

@@ -25,8 +25,12 @@ pub fn plan(case: &Case) -> Vec<(Time, Ask)> {
         let query = match rng.u32(..6) {
             0 => Query::Functions {
                 rank_rows_max: [0, 3, 1000][rng.usize(..3)],
+                past: None,
             },
-            1 => Query::Functions { rank_rows_max: 0 },
+            1 => Query::Functions {
+                rank_rows_max: 0,
+                past: None,
+            },
             2 => Query::Matrix {
                 side_max: [1, 7, 64][rng.usize(..3)],
             },

@@ -317,7 +317,7 @@ impl Keep for Meets {
     }
 
     fn check(&mut self, expected: &Expected) -> Result<()> {
-        let calls = self.2.wait_states(0).calls;
+        let calls = self.2.waits().to_partial(0).calls;
         let all = calls.met + calls.untimed + calls.open + calls.limit;
         ensure!(all > 0 && all <= expected.calls, "{calls:?}");
         Ok(())

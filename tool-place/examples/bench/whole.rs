@@ -143,7 +143,10 @@ impl Stage for Whole {
     }
 
     fn check(&mut self, expected: &Expected) -> Result<()> {
-        let (functions, coverage) = self.ask(Query::Functions { rank_rows_max: 0 })?;
+        let (functions, coverage) = self.ask(Query::Functions {
+            rank_rows_max: 0,
+            past: None,
+        })?;
         let (matrix, _) = self.ask(Query::Matrix { side_max: SIDE_MAX })?;
         let (messages, _) = self.ask(Query::Messages)?;
         let (Partial::Functions(functions), Partial::Matrix(matrix), Partial::Messages(messages)) =

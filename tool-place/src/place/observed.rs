@@ -278,6 +278,8 @@ impl Observed {
             Query::Hang { .. }
                 | Query::Stacks { .. }
                 | Query::Sites { .. }
+                | Query::Functions { past: Some(_), .. }
+                | Query::WaitStates { past: Some(_), .. }
                 | Query::Selection
                 | Query::Metrics
         ) {

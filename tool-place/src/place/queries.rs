@@ -51,8 +51,12 @@ impl Queries {
             Query::Stacks { chosen, threads } => {
                 return self.stacks.begin(now, wave, chosen, threads, local);
             }
-            Query::Sites { rows_max, named } => {
-                let found = Found::Sites(local.feed.analyses.sites(rows_max));
+            Query::Sites {
+                rows_max,
+                named,
+                past,
+            } => {
+                let found = Found::Sites(local.feed.analyses.sites(rows_max, past));
                 return self.names(now, wave, found, named, local);
             }
             Query::Regions { rows_max, named } => {
@@ -81,9 +85,10 @@ impl Queries {
                 let saved = self.saving.answer(now, query, clock, is_paused, local);
                 Partial::Saved(Box::new(saved))
             }
-            Query::Functions { rank_rows_max } => {
-                Partial::Functions(local.feed.analyses.functions(rank_rows_max))
-            }
+            Query::Functions {
+                rank_rows_max,
+                past,
+            } => Partial::Functions(local.feed.analyses.functions(rank_rows_max, past)),
             Query::Matrix { side_max } => Partial::Matrix(local.feed.analyses.matrix(side_max)),
             Query::Analyses => {
                 let from_ns = local.feed.cuts.reset_job_ns();
@@ -91,8 +96,8 @@ impl Queries {
                 Partial::Analyses(Box::new(local.feed.analyses.status(from_ns, now_ns)))
             }
             Query::Selection => Partial::Selection(Box::new(commands.selecting.status(local))),
-            Query::WaitStates { ranks_max } => {
-                Partial::WaitStates(Box::new(local.feed.analyses.wait_states(ranks_max)))
+            Query::WaitStates { ranks_max, past } => {
+                Partial::WaitStates(Box::new(local.feed.analyses.wait_states(ranks_max, past)))
             }
             Query::Messages => Partial::Messages(Box::new(local.feed.analyses.messages())),
             Query::Grid(asked) => Partial::Grid(Box::new(grid::answer(&asked, now, clock, local))),

@@ -97,6 +97,19 @@ impl Place {
         if !self.is_ready || self.is_over() || self.looks.since_ns(now.ns) < LATENCY_NS {
             return;
         }
+        self.look_now(now);
+    }
+
+    /// Where a piece of the run is over: takes what was recorded in it, and counts anew.
+    pub(super) fn end_piece(&mut self, now: Now) {
+        if self.is_over() || !self.local.feed.analyses.is_piece_over() {
+            return;
+        }
+        self.look_now(now);
+        self.local.feed.analyses.end_piece();
+    }
+
+    fn look_now(&mut self, now: Now) {
         self.looks.done(now.ns);
         for one in &mut self.local.ranks {
             if one.life == Life::Alive {

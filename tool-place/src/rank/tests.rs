@@ -225,7 +225,7 @@ fn every_record_is_taken_once_at_full_speed() {
     );
     let counted: u64 = feed
         .analyses
-        .functions(0)
+        .functions(0, None)
         .rows
         .values()
         .map(|row| row.time.count)
@@ -329,7 +329,7 @@ fn a_location_without_memory_is_analysed_and_counted() {
             ..Ledger::default()
         }
     );
-    assert_eq!(feed.analyses.functions(0).rows.len(), 3);
+    assert_eq!(feed.analyses.functions(0, None).rows.len(), 3);
     assert_eq!(feed.notes.sentences().len(), 1);
 }
 

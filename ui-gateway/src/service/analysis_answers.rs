@@ -7,7 +7,6 @@ use crate::root_link::request::{LinkError, Reply};
 use invivo_grpc::{convert, v1};
 use invivo_proto::control::analyses::Analysis;
 use invivo_proto::control::link::Answer;
-use invivo_proto::control::profile::Past;
 use invivo_proto::control::results::JobStatus;
 use invivo_proto::control::tree::Query;
 use std::sync::Arc;
@@ -16,7 +15,7 @@ use tonic::{Response, Status};
 impl Service {
     /// An answer about calls, with which analyses were on. Both at once: the moments that they show
     /// lie closer together.
-    async fn query_analysis(
+    pub(super) async fn query_analysis(
         &self,
         token: TokenId,
         query: Query,
@@ -53,43 +52,6 @@ impl Service {
         }))
     }
 
-    /// The function table.
-    pub(super) async fn answer_functions(
-        &self,
-        asked: &v1::FunctionsRequest,
-        token: TokenId,
-    ) -> Result<Response<v1::FunctionsReply>, Status> {
-        let rank_rows_max = if asked.per_rank {
-            or_default(
-                asked.rank_rows_max,
-                limits::RANK_ROWS_DEFAULT,
-                limits::RANK_ROWS_MAX,
-            )
-        } else {
-            0
-        };
-        let share = self
-            .answer_budget
-            .share(rank_rows_max as usize * limits::RANK_ROW_BYTES, token)?;
-        let query = Query::Functions { rank_rows_max };
-        let (reply, analysis) = self
-            .query_analysis(token, query, Analysis::Functions)
-            .await?;
-        let Answer::Functions(table, coverage) = &reply.answer else {
-            return Err(LinkError::Mismatched.into());
-        };
-        let (rows, mut rank_rows) = convert::function_rows(table);
-        rank_rows.truncate(rank_rows_max as usize);
-        let message = v1::FunctionsReply {
-            coverage: Some(convert::coverage(coverage, &reply.missing)),
-            rows,
-            rank_rows,
-            rank_rows_total: table.rank_rows_total.try_into().unwrap_or(u32::MAX),
-            analysis: Some(analysis),
-        };
-        Ok(large(message, share))
-    }
-
     /// Which analyses are on.
     pub(super) async fn answer_analyses(
         &self,
@@ -103,39 +65,6 @@ impl Service {
             coverage: Some(convert::coverage(coverage, &reply.missing)),
             analyses: convert::analyses::all(status),
         }))
-    }
-
-    /// The table of call sites.
-    pub(super) async fn answer_call_sites(
-        &self,
-        asked: &v1::CallSitesRequest,
-        token: TokenId,
-    ) -> Result<Response<v1::CallSitesReply>, Status> {
-        let rows_max = or_default(asked.rows_max, limits::SITE_ROWS_MAX, limits::SITE_ROWS_MAX);
-        let share = self
-            .answer_budget
-            .share(rows_max as usize * limits::SITE_ROW_BYTES, token)?;
-        // All that the tree gives: what is cut here is cut from rows of all ranks.
-        let query = Query::Sites {
-            rows_max: limits::SITE_ROWS_MAX,
-            named: true,
-        };
-        let (reply, switches) =
-            tokio::try_join!(self.query(token, query), self.query(token, Query::Analyses))?;
-        let (Answer::Sites(table, coverage), Answer::Analyses(analyses, _)) =
-            (&reply.answer, &switches.answer)
-        else {
-            return Err(LinkError::Mismatched.into());
-        };
-        let coverage = convert::coverage(coverage, &reply.missing);
-        let of = |analysis| Some(convert::analyses::one(analyses, analysis));
-        let message = v1::CallSitesReply {
-            analysis: of(Analysis::Sites),
-            wait_states: of(Analysis::WaitStates),
-            messages: of(Analysis::Messages),
-            ..convert::sites::reply(table, rows_max, coverage)
-        };
-        Ok(large(message, share))
     }
 
     /// The table of regions.
@@ -307,38 +236,6 @@ impl Service {
         }))
     }
 
-    /// Who waits for whom; 0 asks for the default number of ranks.
-    pub(super) async fn answer_wait_states(
-        &self,
-        ranks_max: u32,
-        token: TokenId,
-    ) -> Result<Response<v1::WaitStatesReply>, Status> {
-        let ranks_max = or_default(
-            ranks_max,
-            limits::WAIT_RANKS_DEFAULT,
-            limits::WAIT_RANKS_MAX,
-        );
-        let share = self
-            .answer_budget
-            .share(ranks_max as usize * limits::WAIT_RANK_BYTES, token)?;
-        let (reply, switches) = tokio::try_join!(
-            self.query(token, Query::WaitStates { ranks_max }),
-            self.query(token, Query::Analyses)
-        )?;
-        let (Answer::WaitStates(waits, coverage), Answer::Analyses(analyses, _)) =
-            (&reply.answer, &switches.answer)
-        else {
-            return Err(LinkError::Mismatched.into());
-        };
-        let coverage = convert::coverage(coverage, &reply.missing);
-        let message = v1::WaitStatesReply {
-            analysis: Some(convert::analyses::one(analyses, Analysis::WaitStates)),
-            messages: Some(convert::analyses::one(analyses, Analysis::Messages)),
-            ..convert::wait_states::reply(waits, coverage)
-        };
-        Ok(large(message, share))
-    }
-
     /// Call paths.
     pub(super) async fn answer_stacks(
         &self,
@@ -358,7 +255,7 @@ impl Service {
     }
 
     /// What the root's clock shows, beside all else.
-    async fn now(&self, token: TokenId) -> Result<JobStatus, Status> {
+    pub(super) async fn now(&self, token: TokenId) -> Result<JobStatus, Status> {
         let now = self.query(token, Query::Status).await?;
         match &now.answer {
             Answer::Status(status, _) => Ok(JobStatus::clone(status)),
@@ -376,18 +273,7 @@ impl Service {
             .ok_or_else(|| Status::invalid_argument("ranks: at most 8 ranges of ranks"))?;
         let asked_ns = (asked.from_ns, asked.to_ns, asked.last_ns);
         // Times are asked for and told since the beginning of the observed time, by one idea of it.
-        let mut begin_ns = None;
-        let mut past = None;
-        if asked_ns != (0, 0, 0) {
-            let status = self.now(token).await?;
-            let interval = convert::grid::interval(asked_ns, &status);
-            let interval = interval.map_err(Status::invalid_argument)?;
-            begin_ns = Some(convert::grid::begin_ns(&status));
-            past = Some(Past {
-                from_ns: interval.start,
-                to_ns: interval.end,
-            });
-        }
+        let (past, begin_ns) = self.past(asked_ns, token).await?.unzip();
         let query = Query::Profile { chosen, past };
         let reply = self.query(token, query).await?;
         let Answer::Profile(profile, coverage) = &reply.answer else {

@@ -302,7 +302,12 @@ async fn take(
     let ask = |query| link.ask(Ask::Query(query), limits::QUERY_TIME_MAX);
     let functions = async {
         if options.functions {
-            ask(Query::Functions { rank_rows_max: 0 }).await.map(Some)
+            ask(Query::Functions {
+                rank_rows_max: 0,
+                past: None,
+            })
+            .await
+            .map(Some)
         } else {
             Ok(None)
         }

@@ -152,7 +152,7 @@ pub fn known(ask: &Ask) -> Reply {
     Reply::Answer(match ask {
         Ask::Job => Answer::Job(job()),
         Ask::Query(Query::Status) => Answer::Status(status(), coverage()),
-        Ask::Query(Query::Functions { rank_rows_max }) => {
+        Ask::Query(Query::Functions { rank_rows_max, .. }) => {
             Answer::Functions(functions(*rank_rows_max), coverage())
         }
         Ask::Query(Query::Matrix { side_max }) => Answer::Matrix(matrix(*side_max), coverage()),

@@ -43,5 +43,6 @@ pub fn sites() -> SiteTable {
         rows_left_out: 2,
         unnamed: 0,
         waits_left_out: Waited::once(5, Rank(1)),
+        past: None,
     }
 }

@@ -158,7 +158,7 @@ fn late_senders_are_told_of_their_causer() {
         let kind = (WaitState::LateSender, region("MPI_Recv"));
         assert_eq!(sums.kinds[&kind].ns, expected);
         assert_eq!(caused(&sums, sender), expected);
-        let mut at = places.places[0].waits.at_sites(Rank(0));
+        let mut at = places.places[0].waits.sums().at_sites(Rank(0));
         let ((_, site), state, of) = at.next().expect("a row");
         assert_eq!((site, state), (SiteId(9), WaitState::LateSender));
         assert_eq!(of.waited.ns, expected);
@@ -193,7 +193,7 @@ fn late_receivers_are_told_to_their_senders() {
         );
         assert_eq!(caused(&sums, 0), 700);
         let place = &places.places[places.of_rank[sender as usize]];
-        let mut at = place.waits.at_sites(Rank(sender));
+        let mut at = place.waits.sums().at_sites(Rank(sender));
         let ((_, site), _, of) = at.next().expect("a row");
         let of = of.clone();
         drop(at);
@@ -205,7 +205,7 @@ fn late_receivers_are_told_to_their_senders() {
             places.set_out(0, usize::MAX);
             places.places[1].waits.reset(1, 1);
             places.arrive(1);
-            let at = places.places[1].waits.at_sites(Rank(sender)).count();
+            let at = places.places[1].waits.sums().at_sites(Rank(sender)).count();
             assert_eq!(at, 0);
         }
         // A reset forgets what is on its way as well.

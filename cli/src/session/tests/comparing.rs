@@ -39,6 +39,7 @@ fn table() -> Answer {
     Answer::Functions {
         table: Box::new(FunctionsReply {
             analysis: None,
+            interval: None,
             coverage: Some(Coverage {
                 ranks: 2,
                 ranks_reporting: 2,

@@ -3,6 +3,7 @@
 use crate::v1;
 use invivo_proto::control::grid::{CallMetric, Grid, GridCell, GridQuery, GridRow, Metric};
 use invivo_proto::control::metrics::{Kind, UnknownMetric};
+use invivo_proto::control::profile::Past;
 use invivo_proto::control::results::JobStatus;
 use std::ops::Range;
 
@@ -57,6 +58,14 @@ pub fn interval(
         ));
     }
     Ok(interval)
+}
+
+/// The interval that a table is of, since the beginning of the observed time.
+pub fn table_interval(of: Past, begin_ns: u64) -> v1::TableInterval {
+    v1::TableInterval {
+        from_ns: of.from_ns.saturating_sub(begin_ns),
+        to_ns: of.to_ns.saturating_sub(begin_ns),
+    }
 }
 
 /// When the observed time begins, in job time.

@@ -25,6 +25,7 @@ pub fn reply(table: &SiteTable, rows_max: u32, coverage: v1::Coverage) -> v1::Ca
         waits_left_out: Some(wait_states::row("", "", &table.waits_left_out)),
         wait_states: None,
         messages: None,
+        interval: None,
     };
     cut(&mut reply, rows_max);
     reply

@@ -45,6 +45,7 @@ pub fn reply(waits: &WaitStates, coverage: v1::Coverage) -> v1::WaitStatesReply 
         clock_error_ns: waits.clock_error_ns,
         analysis: None,
         messages: None,
+        interval: None,
     }
 }
 

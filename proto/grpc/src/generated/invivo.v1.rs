@@ -512,6 +512,32 @@ pub struct FunctionsRequest {
     /// Maximum number of rows per rank and function; 0 is 4096, the limit is 65536.
     #[prost(uint32, tag = "2")]
     pub rank_rows_max: u32,
+    /// Begin of the interval, in ns since the beginning of the observed time.
+    #[prost(uint64, tag = "3")]
+    pub from_ns: u64,
+    /// End of the interval, in ns since the beginning of the observed time; 0 is now.
+    #[prost(uint64, tag = "4")]
+    pub to_ns: u64,
+    /// Instead of both, the time up to now of this length, in ns, if not 0. Without any of the three
+    /// the answer is of all since the start of the job, the last reset, or the start of the window.
+    #[prost(uint64, tag = "5")]
+    pub last_ns: u64,
+}
+/// The interval that a table is of. Tool places keep what they counted in pieces of the run: the last
+/// minute in pieces of about a second, what is older in pieces of a sixty-fourth of the run or
+/// shorter. A table is of all pieces that the requested interval touches. A call belongs to the piece
+/// in which it ended, with all of its time.
+#[derive(serde::Deserialize)]
+#[serde(default)]
+#[derive(serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TableInterval {
+    /// Where the first of these pieces begins, in ns since the beginning of the observed time.
+    #[prost(uint64, tag = "1")]
+    pub from_ns: u64,
+    /// Where the last of these pieces ends, in ns since the beginning of the observed time.
+    #[prost(uint64, tag = "2")]
+    pub to_ns: u64,
 }
 /// The function table.
 #[derive(serde::Serialize)]
@@ -532,6 +558,9 @@ pub struct FunctionsReply {
     /// Whether the table is kept, and when it was not.
     #[prost(message, optional, tag = "5")]
     pub analysis: ::core::option::Option<AnalysisStatus>,
+    /// The interval that the table is of, where one was requested; absent if nothing of it is kept.
+    #[prost(message, optional, tag = "6")]
+    pub interval: ::core::option::Option<TableInterval>,
 }
 /// Calls of one MPI function.
 #[derive(serde::Deserialize)]
@@ -583,6 +612,16 @@ pub struct CallSitesRequest {
     /// Maximum number of rows; 0 is 2048, the limit.
     #[prost(uint32, tag = "1")]
     pub rows_max: u32,
+    /// Begin of the interval, in ns since the beginning of the observed time.
+    #[prost(uint64, tag = "2")]
+    pub from_ns: u64,
+    /// End of the interval, in ns since the beginning of the observed time; 0 is now.
+    #[prost(uint64, tag = "3")]
+    pub to_ns: u64,
+    /// Instead of both, the time up to now of this length, in ns, if not 0. Without any of the three
+    /// the answer is of all since the start of the job, the last reset, or the start of the window.
+    #[prost(uint64, tag = "4")]
+    pub last_ns: u64,
 }
 /// Calls by where in the program they are made.
 #[derive(serde::Deserialize)]
@@ -618,6 +657,9 @@ pub struct CallSitesReply {
     /// The same of the matching of messages, which finds late senders and receivers.
     #[prost(message, optional, tag = "9")]
     pub messages: ::core::option::Option<AnalysisStatus>,
+    /// The interval that the table is of, where one was requested; absent if nothing of it is kept.
+    #[prost(message, optional, tag = "10")]
+    pub interval: ::core::option::Option<TableInterval>,
 }
 /// Calls of one MPI function at one place in the program.
 #[derive(serde::Deserialize)]
@@ -1139,6 +1181,16 @@ pub struct WaitStatesRequest {
     /// wait longest; 0 is 64, at most 1024.
     #[prost(uint32, tag = "1")]
     pub ranks_max: u32,
+    /// Begin of the interval, in ns since the beginning of the observed time.
+    #[prost(uint64, tag = "2")]
+    pub from_ns: u64,
+    /// End of the interval, in ns since the beginning of the observed time; 0 is now.
+    #[prost(uint64, tag = "3")]
+    pub to_ns: u64,
+    /// Instead of both, the time up to now of this length, in ns, if not 0. Without any of the three
+    /// the answer is of all since the start of the job, the last reset, or the start of the window.
+    #[prost(uint64, tag = "4")]
+    pub last_ns: u64,
 }
 /// Waiting with a cause, since the start of the job, the last reset, or the start of the window. Wait
 /// states have Scalasca's names and definitions.
@@ -1182,6 +1234,9 @@ pub struct WaitStatesReply {
     /// The same of the matching of messages, which finds late senders and receivers.
     #[prost(message, optional, tag = "11")]
     pub messages: ::core::option::Option<AnalysisStatus>,
+    /// The interval that the table is of, where one was requested; absent if nothing of it is kept.
+    #[prost(message, optional, tag = "12")]
+    pub interval: ::core::option::Option<TableInterval>,
 }
 /// Waits of one kind.
 #[derive(serde::Deserialize)]

@@ -98,7 +98,7 @@ impl Checker<'_> {
             .collect();
         let ranks = self.case.ranks();
         let right = match (query, partial) {
-            (Query::Functions { rank_rows_max }, Partial::Functions(table)) => {
+            (Query::Functions { rank_rows_max, .. }, Partial::Functions(table)) => {
                 flat::same(table, &flat::functions(&fed, rank_rows_max))
             }
             (Query::Matrix { side_max }, Partial::Matrix(matrix)) => {

@@ -23,7 +23,7 @@ impl SimPlace {
             .map(|rank| (rank.rank, state(rank)))
             .collect();
         let partial = match query {
-            Query::Functions { rank_rows_max } => {
+            Query::Functions { rank_rows_max, .. } => {
                 Partial::Functions(self.functions.to_partial(rank_rows_max))
             }
             Query::Matrix { side_max } => {

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 pub fn check(world: &World, layout: &Layout, query: Query, wave: &Wave) -> Vec<String> {
     let mut violations = Vec::new();
     let right = match (query, &wave.partial) {
-        (Query::Functions { rank_rows_max }, Partial::Functions(table)) => {
+        (Query::Functions { rank_rows_max, .. }, Partial::Functions(table)) => {
             flat::same(table, &functions(world, rank_rows_max))
         }
         (Query::Matrix { side_max }, Partial::Matrix(answer)) => *answer == matrix(world, side_max),
@@ -75,6 +75,7 @@ pub fn functions(world: &World, rank_rows_max: u32) -> FunctionTable {
         rank_rows: rank_rows(world, rank_rows_max),
         rank_rows_total: u64::from(world.ranks) * u64::from(FUNCTIONS),
         rank_rows_max,
+        past: None,
     }
 }
 

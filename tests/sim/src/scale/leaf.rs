@@ -74,7 +74,7 @@ impl Leaf {
     /// Its part of an answer.
     pub fn answer(&self, world: &World, query: Query) -> (Partial, Coverage) {
         let partial = match query {
-            Query::Functions { rank_rows_max } => {
+            Query::Functions { rank_rows_max, .. } => {
                 Partial::Functions(self.table(world, rank_rows_max))
             }
             Query::Matrix { side_max } => Partial::Matrix(self.traffic(world, side_max)),

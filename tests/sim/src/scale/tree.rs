@@ -159,7 +159,10 @@ impl Tree {
 
     /// What is there still after a reset, a sentence each.
     pub fn nothing_is_left(&mut self) -> Vec<String> {
-        let wave = self.ask(Query::Functions { rank_rows_max: 1 });
+        let wave = self.ask(Query::Functions {
+            rank_rows_max: 1,
+            past: None,
+        });
         match wave.partial {
             Partial::Functions(table) if table.rows.is_empty() && table.rank_rows_total == 0 => {
                 Vec::new()

@@ -12,6 +12,7 @@ use invivo_tbon::root::{Ask, AskId, RootAction, RootInput};
 /// What the root asks when the job is over.
 const LAST_QUERY: Query = Query::Functions {
     rank_rows_max: 1001,
+    past: None,
 };
 
 impl Simulation {
@@ -119,7 +120,10 @@ impl Simulation {
             let now = self.agenda.now();
             self.history.asks.push(Asked {
                 at: now,
-                what: Ask::Query(Query::Functions { rank_rows_max: 3 }),
+                what: Ask::Query(Query::Functions {
+                    rank_rows_max: 3,
+                    past: None,
+                }),
                 wave: None,
                 delivered: Vec::new(),
             });

@@ -123,9 +123,10 @@ fn pauses_are_nobodys_time() {
     observed.pause(Rank(39), 19_500, 30_200);
     give(&mut observed, &of, 3);
     observed.settle();
-    let Some((Partial::Functions(table), _)) =
-        observed.answer(Query::Functions { rank_rows_max: 0 })
-    else {
+    let Some((Partial::Functions(table), _)) = observed.answer(Query::Functions {
+        rank_rows_max: 0,
+        past: None,
+    }) else {
         panic!("a table")
     };
     let row = &table.rows[&RECV];
@@ -147,9 +148,10 @@ fn what_not_all_ranks_have_does_not_count() {
     give(&mut observed, &of, 3);
     observed.settle();
     assert_eq!(ledger(&mut observed).kept, 3);
-    let Some((Partial::Functions(table), _)) =
-        observed.answer(Query::Functions { rank_rows_max: 0 })
-    else {
+    let Some((Partial::Functions(table), _)) = observed.answer(Query::Functions {
+        rank_rows_max: 0,
+        past: None,
+    }) else {
         panic!("a table")
     };
     let row = &table.rows[&RECV];
@@ -170,7 +172,8 @@ fn what_runs_alone_can_tell_is_not_answered() {
         observed
             .answer(Query::Sites {
                 rows_max: 9,
-                named: true
+                named: true,
+                past: None,
             })
             .is_none()
     );

@@ -62,7 +62,10 @@ fn acks(said: &[Up], id: u64) -> Acks {
 fn asked(scene: &mut Scene) -> (Option<FunctionStats>, Coverage) {
     scene.down(Down::Query {
         wave: WaveId(7),
-        query: Query::Functions { rank_rows_max: 0 },
+        query: Query::Functions {
+            rank_rows_max: 0,
+            past: None,
+        },
     });
     match scene.said().pop() {
         Some(Up::Partial {

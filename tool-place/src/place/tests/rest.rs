@@ -121,7 +121,10 @@ fn the_first_answer_has_what_came_during_a_rest() {
     scene.now.ticks += 200 * MS;
     scene.down(Down::Query {
         wave: WaveId(7),
-        query: Query::Functions { rank_rows_max: 0 },
+        query: Query::Functions {
+            rank_rows_max: 0,
+            past: None,
+        },
     });
     let Some(Up::Partial {
         partial: Partial::Functions(table),

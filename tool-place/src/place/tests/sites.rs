@@ -15,6 +15,7 @@ fn ask(scene: &mut Scene) {
         query: Query::Sites {
             rows_max: 100,
             named: true,
+            past: None,
         },
     });
 }

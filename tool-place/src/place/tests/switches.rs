@@ -38,7 +38,13 @@ fn asked(scene: &mut Scene, query: Query) -> Partial {
 }
 
 fn row(scene: &mut Scene) -> Option<FunctionStats> {
-    match asked(scene, Query::Functions { rank_rows_max: 0 }) {
+    match asked(
+        scene,
+        Query::Functions {
+            rank_rows_max: 0,
+            past: None,
+        },
+    ) {
         Partial::Functions(table) => table.rows.get(&RegionId(3)).copied(),
         other => panic!("no table but {other:?}"),
     }

@@ -1,0 +1,151 @@
+//! Rows of ranks as they are kept of a piece of the run: in order, with nothing beside them.
+
+use crate::functions::add;
+use alloc::vec::Vec;
+use invivo_proto::control::results::FunctionStats;
+use invivo_proto::ids::Rank;
+
+/// Calls of ranks by something else, as the function; one row for each. In order by both.
+#[derive(Clone, Debug)]
+pub struct RankRows<K>(Vec<((Rank, K), FunctionStats)>);
+
+// What the memory that the manual states is computed from.
+const _: () = assert!(size_of::<((Rank, u32), FunctionStats)>() == 88);
+
+impl<K> Default for RankRows<K> {
+    fn default() -> RankRows<K> {
+        RankRows(Vec::new())
+    }
+}
+
+impl<K: Copy + Ord> RankRows<K> {
+    /// Of rows in any order, one for each rank and key.
+    pub fn new(mut rows: Vec<((Rank, K), FunctionStats)>) -> RankRows<K> {
+        rows.sort_unstable_by_key(|(key, _)| *key);
+        RankRows(rows)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (Rank, K, &FunctionStats)> {
+        self.0.iter().map(|((rank, key), row)| (*rank, *key, row))
+    }
+
+    /// Adds other calls.
+    pub fn add(&mut self, from: &RankRows<K>) {
+        if from.is_empty() {
+            return;
+        }
+        let mut all = Vec::with_capacity(self.len().max(from.len()));
+        let mut others = from.0.iter().peekable();
+        for (key, mut row) in core::mem::take(&mut self.0) {
+            while let Some(other) = others.next_if(|other| other.0 < key) {
+                all.push(*other);
+            }
+            if let Some((_, other)) = others.next_if(|other| other.0 == key) {
+                add(&mut row, other);
+            }
+            all.push((key, row));
+        }
+        all.extend(others.copied());
+        self.0 = all;
+    }
+
+    /// Of each rank's rows those beyond the first `most` get another key; rows of one key become
+    /// one. That keys are the same for many rows is up to the caller.
+    pub fn limit(&mut self, most: usize, other: impl Fn(K) -> K) {
+        // No rank has more than all of them.
+        if self.len() <= most {
+            return;
+        }
+        let (mut rank, mut rows) = (None, 0);
+        let mut beyond: Vec<((Rank, K), FunctionStats)> = Vec::new();
+        self.0.retain(|&((of, key), row)| {
+            rows = if rank == Some(of) { rows + 1 } else { 1 };
+            rank = Some(of);
+            let stays = rows <= most || other(key) == key;
+            if !stays {
+                let key = (of, other(key));
+                match beyond.iter_mut().rev().find(|(known, _)| *known == key) {
+                    Some((_, sum)) => add(sum, &row),
+                    None => beyond.push((key, row)),
+                }
+            }
+            stays
+        });
+        self.add(&RankRows::new(beyond));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::moments;
+    use alloc::collections::BTreeMap;
+    use proptest::prelude::*;
+
+    fn row(calls: &[u64], rank: Rank) -> FunctionStats {
+        let mut row = FunctionStats::default();
+        for &ns in calls {
+            moments::insert(&mut row.time, ns, rank);
+        }
+        row
+    }
+
+    fn rows() -> impl Strategy<Value = RankRows<u8>> {
+        let one = ((0u32..4, 0u8..6), prop::collection::vec(0u64..9, 1..4));
+        prop::collection::vec(one, 0..20).prop_map(|all| {
+            let all: BTreeMap<(u32, u8), Vec<u64>> = all.into_iter().collect();
+            let all = all.into_iter().map(|((rank, key), calls)| {
+                let rank = Rank(rank);
+                ((rank, key), row(&calls, rank))
+            });
+            RankRows::new(all.collect())
+        })
+    }
+
+    fn calls(of: &RankRows<u8>) -> BTreeMap<(Rank, u8), (u64, u64)> {
+        let rows = of.iter();
+        rows.map(|(rank, key, row)| ((rank, key), (row.time.count, row.time.sum_ns)))
+            .collect()
+    }
+
+    proptest! {
+        #[test]
+        fn a_sum_has_the_calls_of_both(a in rows(), b in rows()) {
+            let mut sum = a.clone();
+            sum.add(&b);
+            let mut naive = calls(&a);
+            for (key, (count, ns)) in calls(&b) {
+                let row = naive.entry(key).or_default();
+                (row.0, row.1) = (row.0 + count, row.1 + ns);
+            }
+            prop_assert_eq!(calls(&sum), naive);
+            prop_assert!(sum.0.is_sorted_by_key(|(key, _)| *key));
+        }
+
+        /// Rows of the highest key are those that the rest is put to.
+        #[test]
+        fn no_rank_has_more_rows_than_it_may_and_the_rest(all in rows(), most in 0usize..5) {
+            let mut limited = all.clone();
+            limited.limit(most, |_| 5);
+            let sum = |of: &RankRows<u8>| of.iter().map(|(_, _, row)| row.time.count).sum::<u64>();
+            prop_assert_eq!(sum(&limited), sum(&all));
+            if all.len() > most {
+                for rank in (0..4).map(Rank) {
+                    let rows = limited.iter().filter(|(of, _, _)| *of == rank).count();
+                    prop_assert!(rows <= most + 1);
+                }
+            }
+        }
+    }
+}

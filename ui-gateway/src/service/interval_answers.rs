@@ -1,0 +1,155 @@
+//! Answers that can be of an interval of the run: functions, call sites, wait states.
+
+use super::{Service, large, or_default};
+use crate::auth::tokens::TokenId;
+use crate::limits;
+use crate::root_link::request::LinkError;
+use invivo_grpc::{convert, v1};
+use invivo_proto::control::analyses::Analysis;
+use invivo_proto::control::link::Answer;
+use invivo_proto::control::profile::Past;
+use invivo_proto::control::tree::Query;
+use tonic::{Response, Status};
+
+impl Service {
+    /// The function table.
+    pub(super) async fn answer_functions(
+        &self,
+        asked: &v1::FunctionsRequest,
+        token: TokenId,
+    ) -> Result<Response<v1::FunctionsReply>, Status> {
+        let rank_rows_max = if asked.per_rank {
+            or_default(
+                asked.rank_rows_max,
+                limits::RANK_ROWS_DEFAULT,
+                limits::RANK_ROWS_MAX,
+            )
+        } else {
+            0
+        };
+        let share = self
+            .answer_budget
+            .share(rank_rows_max as usize * limits::RANK_ROW_BYTES, token)?;
+        let asked_ns = (asked.from_ns, asked.to_ns, asked.last_ns);
+        let (past, begin_ns) = self.past(asked_ns, token).await?.unzip();
+        let query = Query::Functions {
+            rank_rows_max,
+            past,
+        };
+        let (reply, analysis) = self
+            .query_analysis(token, query, Analysis::Functions)
+            .await?;
+        let Answer::Functions(table, coverage) = &reply.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
+        let (rows, mut rank_rows) = convert::function_rows(table);
+        rank_rows.truncate(rank_rows_max as usize);
+        let message = v1::FunctionsReply {
+            coverage: Some(convert::coverage(coverage, &reply.missing)),
+            rows,
+            rank_rows,
+            rank_rows_total: table.rank_rows_total.try_into().unwrap_or(u32::MAX),
+            analysis: Some(analysis),
+            interval: interval(table.past, begin_ns),
+        };
+        Ok(large(message, share))
+    }
+
+    /// The table of call sites.
+    pub(super) async fn answer_call_sites(
+        &self,
+        asked: &v1::CallSitesRequest,
+        token: TokenId,
+    ) -> Result<Response<v1::CallSitesReply>, Status> {
+        let rows_max = or_default(asked.rows_max, limits::SITE_ROWS_MAX, limits::SITE_ROWS_MAX);
+        let share = self
+            .answer_budget
+            .share(rows_max as usize * limits::SITE_ROW_BYTES, token)?;
+        // All that the tree gives: what is cut here is cut from rows of all ranks.
+        let asked_ns = (asked.from_ns, asked.to_ns, asked.last_ns);
+        let (past, begin_ns) = self.past(asked_ns, token).await?.unzip();
+        let query = Query::Sites {
+            rows_max: limits::SITE_ROWS_MAX,
+            named: true,
+            past,
+        };
+        let (reply, switches) =
+            tokio::try_join!(self.query(token, query), self.query(token, Query::Analyses))?;
+        let (Answer::Sites(table, coverage), Answer::Analyses(analyses, _)) =
+            (&reply.answer, &switches.answer)
+        else {
+            return Err(LinkError::Mismatched.into());
+        };
+        let coverage = convert::coverage(coverage, &reply.missing);
+        let of = |analysis| Some(convert::analyses::one(analyses, analysis));
+        let message = v1::CallSitesReply {
+            analysis: of(Analysis::Sites),
+            wait_states: of(Analysis::WaitStates),
+            messages: of(Analysis::Messages),
+            interval: interval(table.past, begin_ns),
+            ..convert::sites::reply(table, rows_max, coverage)
+        };
+        Ok(large(message, share))
+    }
+
+    /// Who waits for whom; 0 asks for the default number of ranks.
+    pub(super) async fn answer_wait_states(
+        &self,
+        asked: &v1::WaitStatesRequest,
+        token: TokenId,
+    ) -> Result<Response<v1::WaitStatesReply>, Status> {
+        let ranks_max = or_default(
+            asked.ranks_max,
+            limits::WAIT_RANKS_DEFAULT,
+            limits::WAIT_RANKS_MAX,
+        );
+        let share = self
+            .answer_budget
+            .share(ranks_max as usize * limits::WAIT_RANK_BYTES, token)?;
+        let asked_ns = (asked.from_ns, asked.to_ns, asked.last_ns);
+        let (past, begin_ns) = self.past(asked_ns, token).await?.unzip();
+        let (reply, switches) = tokio::try_join!(
+            self.query(token, Query::WaitStates { ranks_max, past }),
+            self.query(token, Query::Analyses)
+        )?;
+        let (Answer::WaitStates(waits, coverage), Answer::Analyses(analyses, _)) =
+            (&reply.answer, &switches.answer)
+        else {
+            return Err(LinkError::Mismatched.into());
+        };
+        let coverage = convert::coverage(coverage, &reply.missing);
+        let message = v1::WaitStatesReply {
+            analysis: Some(convert::analyses::one(analyses, Analysis::WaitStates)),
+            messages: Some(convert::analyses::one(analyses, Analysis::Messages)),
+            interval: interval(waits.past, begin_ns),
+            ..convert::wait_states::reply(waits, coverage)
+        };
+        Ok(large(message, share))
+    }
+
+    /// The interval of a request, if it has one, in job time; and when the observed time begins, by
+    /// the same idea of it.
+    pub(super) async fn past(
+        &self,
+        asked_ns: (u64, u64, u64),
+        token: TokenId,
+    ) -> Result<Option<(Past, u64)>, Status> {
+        if asked_ns == (0, 0, 0) {
+            return Ok(None);
+        }
+        let status = self.now(token).await?;
+        let interval = convert::grid::interval(asked_ns, &status);
+        let interval = interval.map_err(Status::invalid_argument)?;
+        let past = Past {
+            from_ns: interval.start,
+            to_ns: interval.end,
+        };
+        Ok(Some((past, convert::grid::begin_ns(&status))))
+    }
+}
+
+/// The interval that a table is of, where one was requested.
+fn interval(of: Option<Past>, begin_ns: Option<u64>) -> Option<v1::TableInterval> {
+    let (of, begin_ns) = of.zip(begin_ns)?;
+    Some(convert::grid::table_interval(of, begin_ns))
+}
