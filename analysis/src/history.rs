@@ -49,6 +49,8 @@ pub struct History<T> {
     rows_max: usize,
     /// Where the piece begins that is not over.
     from_ns: u64,
+    /// In which second of job time; nothing before that is known.
+    second: Option<u64>,
 }
 
 /// The pieces that an interval touches.
@@ -72,6 +74,7 @@ impl<T: Counted> History<T> {
             rows: 0,
             rows_max,
             from_ns: 0,
+            second: None,
         }
     }
 
@@ -89,14 +92,17 @@ impl<T: Counted> History<T> {
     pub fn forget(&mut self, at_ns: u64) {
         *self = History {
             from_ns: at_ns,
+            second: Some(at_ns / PIECE_NS),
             ..History::new(self.rows_max)
         };
     }
 
-    /// Whether a piece is over.
+    /// Time has passed: whether a piece is over. The first one begins with the run, and is over
+    /// when a second is, by the first time that is told.
     #[inline]
-    pub fn is_due(&self, now_ns: u64) -> bool {
-        now_ns / PIECE_NS > self.from_ns / PIECE_NS
+    pub fn is_due(&mut self, now_ns: u64) -> bool {
+        let second = now_ns / PIECE_NS;
+        second > *self.second.get_or_insert(second)
     }
 
     /// A piece is over, in which this was counted.
@@ -110,6 +116,7 @@ impl<T: Counted> History<T> {
             counted,
         });
         self.from_ns = to_ns;
+        self.second = Some(now_ns / PIECE_NS);
         if self.recent.len() > RECENT {
             self.age();
         }

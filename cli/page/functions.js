@@ -1,5 +1,6 @@
 // The MPI function table: of all ranks, by rank, or by where in the program calls are made.
 
+import { chosenTime, ofTime } from './chosen.js';
 import { place } from './code.js';
 import { choice, el, say, showNotes } from './dom.js';
 import { Table } from './table.js';
@@ -41,18 +42,18 @@ export const functions = {
     ];
     const itself = (/** @type {FunctionRow} */ row) => row;
     /** @type {Table<FunctionRow>} */
-    const all = new Table('Functions, since the start or the last reset', [
+    const all = new Table('Functions', [
       { head: 'function', left: true, of: (row) => row.function },
       ...numbers(itself),
     ]);
     /** @type {Table<FunctionRow>} */
-    const byRank = new Table('Functions by rank, since the start or the last reset', [
+    const byRank = new Table('Functions by rank', [
       { head: 'rank', of: (row) => row.rank ?? -1 },
       { head: 'function', left: true, of: (row) => row.function },
       ...numbers(itself),
     ]);
     /** @type {Table<CallSiteRow & {calls: FunctionRow}>} */
-    const bySite = new Table('Call sites, since the start or the last reset', [
+    const bySite = new Table('Call sites', [
       { head: 'called from', left: true, of: place },
       { head: 'function', left: true, of: (row) => row.calls.function },
       { head: 'ranks', of: (row) => row.ranks },
@@ -71,7 +72,7 @@ export const functions = {
 
     async function sites() {
       /** @type {import('./answers').CallSitesReply} */
-      const reply = await page.ask('sites');
+      const reply = await page.ask('sites', chosenTime(page));
       const rows = reply.rows.flatMap((row) => (row.calls ? [{ ...row, calls: row.calls }] : []));
       const left = reply.left_out?.time_ns ?? 0;
       whole = rows.reduce((sum, row) => sum + row.calls.time_ns, left);
@@ -81,19 +82,20 @@ export const functions = {
           ? `${counted(reply.rows_left_out, 'row')} with less time: ${duration(left)}`
           : '',
       );
-      say(
-        limits,
+      const unnamed =
         reply.rows_unnamed > 0
           ? `names of ${counted(reply.rows_unnamed, 'row')} have not come yet`
-          : '',
-      );
+          : '';
+      const parts = [ofTime(page, reply.interval), unnamed];
+      say(limits, parts.filter((part) => part).join('; '));
       showNotes(notes, reply);
     }
 
     async function table() {
       const byRanks = way === 'rank';
+      const words = byRanks ? { per_rank: true, rows: ROWS_MAX } : {};
       /** @type {import('./answers').FunctionsReply} */
-      const reply = await page.ask('functions', byRanks ? { per_rank: true, rows: ROWS_MAX } : {});
+      const reply = await page.ask('functions', { ...words, ...chosenTime(page) });
       whole = reply.rows.reduce((sum, row) => sum + row.time_ns, 0);
       all.show(reply.rows);
       const { selection } = page;
@@ -103,12 +105,12 @@ export const functions = {
       const rows = reply.rank_rows.filter(isMeant);
       const left = reply.rank_rows_total - reply.rank_rows.length;
       byRank.show(rows, left > 0 ? `${counted(left, 'row')} with less time` : '');
-      say(
-        limits,
+      const ranks =
         byRanks && selection
-          ? `only the selected ranks ${selection.first_rank} to ` + `${selection.last_rank}`
-          : '',
-      );
+          ? `only the selected ranks ${selection.first_rank} to ${selection.last_rank}`
+          : '';
+      const parts = [ofTime(page, reply.interval), ranks];
+      say(limits, parts.filter((part) => part).join('; '));
       showNotes(notes, reply);
     }
 

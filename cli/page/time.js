@@ -183,9 +183,9 @@ export const time = {
         el(
           'p',
           { class: 'dim' },
-          'The timeline shows its calls. Tables by rank on the other screens show these ranks ' +
-            'only; their times are those since the start or the last reset, those of the profile ' +
-            'the selected one.',
+          'The timeline shows its calls; functions, call sites, wait states and the profile are of ' +
+            'this time. Tables by rank show these ranks only. What else is on the other screens is ' +
+            'since the start or the last reset.',
         ),
       );
     }

@@ -1,6 +1,7 @@
 // Who waits for whom: by wait state, by where in the program, by rank with who made others wait, and
 // by communicator.
 
+import { chosenTime, ofTime } from './chosen.js';
 import { place } from './code.js';
 import { el, say, showNotes } from './dom.js';
 import { Table } from './table.js';
@@ -38,7 +39,7 @@ export const waits = {
       { head: 'of rank', of: (row) => row.max_rank },
     ];
     /** @type {Table<WaitStateRow>} */
-    const states = new Table('By wait state, since the start or the last reset', columns);
+    const states = new Table('By wait state', columns);
     const causer = (/** @type {WaitAt} */ { causers: [first], time_ns }) =>
       first ? `rank ${first.rank} (${share(first.time_ns, time_ns)})` : '';
     /** @type {Table<WaitAt>} */
@@ -110,6 +111,7 @@ export const waits = {
         ),
       );
       const parts = [
+        ofTime(page, reply.interval),
         selection ? `ranks: the selected ${selection.first_rank} to ${selection.last_rank}` : '',
         reply.unblamed_ns
           ? `without ${duration(reply.unblamed_ns)} whose causer could not be told`
@@ -135,10 +137,10 @@ export const waits = {
         notes,
       ),
       async renew() {
-        draw(await page.ask('waitstates', { ranks: RANKS_MAX }));
+        draw(await page.ask('waitstates', { ranks: RANKS_MAX, ...chosenTime(page) }));
         // An observation keeps no call sites.
         sites.node.hidden = Boolean(page.hello?.job?.observation);
-        if (!sites.node.hidden) drawSites(await page.ask('sites'));
+        if (!sites.node.hidden) drawSites(await page.ask('sites', chosenTime(page)));
       },
     };
   },

@@ -15,7 +15,7 @@ pub mod export;
 pub mod functions;
 pub mod hang;
 pub mod heatmap;
-mod interval;
+pub(crate) mod interval;
 pub mod invite;
 pub mod join;
 pub mod list;

@@ -1,14 +1,16 @@
 //! What it takes to explain a job: some answers at two moments, and the time between them.
 
 use crate::client::Client;
+use crate::commands::interval::When;
 use crate::profile::difference;
 use crate::steer;
 use invivo_grpc::v1::{
     CallSitesReply, CallSitesRequest, FunctionsRequest, GridReply, GridRequest, MetricsRequest,
-    ProfileReply, ProfileRequest, RankRange, StatusRequest, WaitStatesReply, WaitStatesRequest,
+    ProfileReply, ProfileRequest, RankRange, StatusRequest, TableInterval, WaitStatesReply,
+    WaitStatesRequest,
 };
 use invivo_report::explain::{
-    COMPUTE, Explanation, METRICS, Run, Seen, culprit, explain_run, explain_seen,
+    COMPUTE, Explanation, METRICS, Run, Seen, Time, culprit, explain_run, explain_seen,
 };
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -25,6 +27,8 @@ const ROWS: u32 = 128;
 /// From a reading of metrics until it is in answers: a quarter of a second at most until it is sent
 /// together with others, and a tenth until it is taken.
 const READ_NS: u64 = 350_000_000;
+/// So far within a piece of the run a question is surely about that piece, in ns.
+const EDGE_NS: u64 = 1_000_000;
 /// Ranks that wait states are told of: as many as there may be.
 const RANKS_MAX: u32 = 1024;
 
@@ -122,8 +126,61 @@ pub async fn seen(
         interval_ns,
         samples: None,
         measured: Vec::new(),
-        whole: false,
+        time: Time::Lately,
     }))
+}
+
+/// What was seen in a time that is past; nothing where nothing of it is kept.
+///
+/// # Errors
+/// Why there is no answer.
+pub async fn past(mut client: Client, when: &When) -> Result<Response<Option<Seen>>, Status> {
+    let sites = client.call_sites(when.sites()).await?.into_inner();
+    let Some(TableInterval { from_ns, to_ns }) = sites.interval.filter(|of| of.from_ns < of.to_ns)
+    else {
+        return Ok(Response::new(None));
+    };
+    // The same pieces: just within them, for each answer knows the beginning of the observed time
+    // to some ns.
+    let edge_ns = EDGE_NS.min((to_ns - from_ns) / 4);
+    let request = WaitStatesRequest {
+        ranks_max: RANKS_MAX,
+        from_ns: from_ns + edge_ns,
+        to_ns: to_ns - edge_ns,
+        ..WaitStatesRequest::default()
+    };
+    let waits = client.wait_states(request).await?.into_inner();
+    let request = GridRequest {
+        metric: "compute".into(),
+        from_ns,
+        to_ns,
+        columns_max: COLUMNS,
+        rows_max: 1,
+        ..GridRequest::default()
+    };
+    let grid = client.grid(request).await?.into_inner();
+    let status = client.status(StatusRequest {}).await?.into_inner();
+    let mut seen = Seen {
+        status: status.status.unwrap_or_default(),
+        grid,
+        after: sites,
+        waits_after: waits,
+        interval_ns: to_ns.saturating_sub(from_ns),
+        time: Time::Past { from_ns, to_ns },
+        ..Seen::default()
+    };
+    // Of the rank that computes longest, what buffers keep of its samples.
+    if let Some(rank) = culprit(&seen) {
+        let request = ProfileRequest {
+            from_ns,
+            to_ns,
+            ..of_rank(rank)
+        };
+        let kept = client.profile(request).await.map(Response::into_inner);
+        seen.samples = kept.ok().filter(|reply| reply.samples > 0);
+        measure(&client, &mut seen).await;
+    }
+    Ok(Response::new(Some(seen)))
 }
 
 /// Asks what metrics tell of the rank that computes longest, in the interval; nothing where there
@@ -150,9 +207,14 @@ async fn measured(mut client: Client, seen: &Seen) -> Result<Vec<GridReply>, Sta
     if metrics.is_empty() {
         return Ok(Vec::new());
     }
+    let (end_ns, length_ns) = match seen.time {
+        Time::Past { to_ns, .. } => (to_ns, seen.interval_ns),
+        _ => (seen.grid.observed_ns, seen.interval_ns),
+    };
     // What was behind the last reading is in no value.
-    let (end_ns, length_ns) = (seen.grid.observed_ns, seen.interval_ns);
     let unread_ns = reply.interval_max_ns.saturating_add(READ_NS);
+    let past_ns = seen.grid.observed_ns.saturating_sub(end_ns);
+    let unread_ns = unread_ns.saturating_sub(past_ns);
     let mut grids = Vec::new();
     for metric in std::iter::once(COMPUTE).chain(metrics) {
         let request = GridRequest {
@@ -170,18 +232,21 @@ async fn measured(mut client: Client, seen: &Seen) -> Result<Vec<GridReply>, Sta
 
 /// What samples have told of a rank so far; nothing where it is not sampled.
 pub async fn sampled(mut client: Client, rank: u32) -> Option<ProfileReply> {
+    // Without them the sentence only says less.
+    let reply = client.profile(of_rank(rank)).await.ok()?;
+    let reply = reply.into_inner();
+    (reply.sampled_ranks > 0).then_some(reply)
+}
+
+fn of_rank(rank: u32) -> ProfileRequest {
     let ranks = vec![RankRange {
         first: rank,
         last: rank,
     }];
-    // Without them the sentence only says less.
-    let request = ProfileRequest {
+    ProfileRequest {
         ranks,
         ..ProfileRequest::default()
-    };
-    let reply = client.profile(request).await.ok()?;
-    let reply = reply.into_inner();
-    (reply.sampled_ranks > 0).then_some(reply)
+    }
 }
 
 /// Of a rank that computes longest: looks for this time in which functions it is.

@@ -18,18 +18,44 @@ class Looks(Calls):
         """What the ranks are doing now, and whether calls are recorded."""
         return self._ask("Status", answers.StatusReply)
 
-    def functions(self, per_rank: bool = False, rank_rows: int = 4096) -> answers.FunctionsReply:
-        """Calls, time and bytes by MPI function, since the start, a reset or a window's start.
+    def functions(
+        self,
+        per_rank: bool = False,
+        rank_rows: int = 4096,
+        *,
+        since: float | None = None,
+        until: float | None = None,
+        last: float | None = None,
+    ) -> answers.FunctionsReply:
+        """Calls, time and bytes by MPI function, since the start, a reset or a window's start, or
+        of an interval.
 
         per_rank: also `rank_rows`, a row for each rank and function, at most so many (65536).
+        since, until, last: as of `grid`. The table is of all pieces of the run that the interval
+            touches, and `interval` says where these begin and end; None where nothing is kept.
         """
         return self._ask(
-            "Functions", answers.FunctionsReply, per_rank=per_rank, rank_rows_max=rank_rows
+            "Functions",
+            answers.FunctionsReply,
+            per_rank=per_rank,
+            rank_rows_max=rank_rows,
+            **_interval(since, until, last),
         )
 
-    def call_sites(self, rows: int = 2048) -> answers.CallSitesReply:
-        """Calls, time and bytes by where in the program calls are made; at most 2048 rows."""
-        return self._ask("CallSites", answers.CallSitesReply, rows_max=rows)
+    def call_sites(
+        self,
+        rows: int = 2048,
+        *,
+        since: float | None = None,
+        until: float | None = None,
+        last: float | None = None,
+    ) -> answers.CallSitesReply:
+        """Calls, time and bytes by where in the program calls are made; at most 2048 rows.
+
+        since, until, last: as of `functions`.
+        """
+        interval = _interval(since, until, last)
+        return self._ask("CallSites", answers.CallSitesReply, rows_max=rows, **interval)
 
     def regions(self, rows: int = 2048) -> answers.RegionsReply:
         """Time by region of the program: what it marks, and instrumented functions. Those with the
@@ -48,13 +74,22 @@ class Looks(Calls):
         off until it is switched on: `job.switch_analyses("messages")`."""
         return self._ask("Messages", answers.MessagesReply)
 
-    def wait_states(self, ranks: int = 64) -> answers.WaitStatesReply:
+    def wait_states(
+        self,
+        ranks: int = 64,
+        *,
+        since: float | None = None,
+        until: float | None = None,
+        last: float | None = None,
+    ) -> answers.WaitStatesReply:
         """Who waits for whom: wait states of collectives, and late senders while the analysis
         `messages` is on.
 
         ranks: those that waited longest, and as many that made others wait longest (1024).
+        since, until, last: as of `functions`.
         """
-        return self._ask("WaitStates", answers.WaitStatesReply, ranks_max=ranks)
+        interval = _interval(since, until, last)
+        return self._ask("WaitStates", answers.WaitStatesReply, ranks_max=ranks, **interval)
 
     def grid(
         self,
@@ -166,9 +201,6 @@ class Looks(Calls):
         if ranks is not None and not wanted:
             raise Error("no ranks", "", "leave `ranks` away for all of them")
         interval = _interval(since, until, last)
-        if since is not None and not any(interval.values()):
-            # Of all that buffers keep.
-            interval["from_ns"] = 1
         reply = self._ask("Profile", answers.ProfileReply, ranks=wanted, **interval)
         if wanted and reply.ranks == 0:
             raise Error("the job has none of these ranks", "", "see job.status()")
@@ -273,11 +305,15 @@ def _interval(
     """A part of the run, as requests say it; all of it without anything."""
     if last is not None and (since is not None or until is not None):
         raise Error("two intervals", "", "give either last, or since and until")
-    return {
+    interval = {
         "from_ns": nanoseconds(since or 0),
         "to_ns": nanoseconds(until or 0),
         "last_ns": nanoseconds(last or 0),
     }
+    if since is not None and not any(interval.values()):
+        # From the begin to now: that is an interval as well.
+        interval["from_ns"] = 1
+    return interval
 
 
 def _runs(ranks: Iterable[int]) -> list[dict[str, int]]:

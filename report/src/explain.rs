@@ -1,4 +1,5 @@
-//! What limits a job now, in one sentence, from what its ranks did in the last seconds.
+//! What limits a job, in one sentence, from what its ranks did in the last seconds, or in a time
+//! that is past.
 //!
 //! The efficiencies of the POP project say which kind of limit it is: where the load balance is the
 //! smaller factor, the rank that computes longest; where it is the communication efficiency, that
@@ -26,7 +27,7 @@ use judged::judged;
 use outside::outside_mpi;
 pub use outside::{COMPUTE, METRICS, OutsideMpi};
 pub use run::{Run, explain_run};
-pub use seen::{Limit, Seen};
+pub use seen::{Limit, Seen, Time};
 use serde::{Deserialize, Serialize};
 pub use sites::{Receiver, Site};
 pub use small::Small;
@@ -132,6 +133,10 @@ fn explain(seen: &Seen, site: Option<Site>) -> Explanation {
 /// Why nothing can be said.
 fn unknown(seen: &Seen) -> Option<String> {
     let coverage = seen.grid.coverage.clone().unwrap_or_default();
+    if seen.time != Time::Lately {
+        // What the job does now has no part in it.
+        return None;
+    }
     let recording = seen.status.recording.unwrap_or_default();
     let counts = seen.status.ranks.unwrap_or_default();
     if coverage.ranks_reporting < coverage.ranks {

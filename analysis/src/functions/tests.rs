@@ -89,6 +89,22 @@ proptest! {
             prop_assert!(same(row, other), "{row:?} {other:?}");
         }
 
+        // In two pieces it is the same.
+        let taken = functions.take();
+        prop_assert!(functions.rows().is_empty());
+        for r in &all {
+            functions.record(r.rank, &r.call, &r.parts, r.duration_ns, r.clipped);
+        }
+        let mut twice = functions.take();
+        twice.add(&taken);
+        let twice = super::table(&twice, rank_rows_max);
+        prop_assert!(twice.rank_rows.len() == table.rank_rows.len());
+        for (key, row) in &twice.rows {
+            let once = &table.rows[key];
+            prop_assert_eq!(row.time.sum_ns, 2 * once.time.sum_ns);
+            prop_assert_eq!((row.bytes_in, row.time.max_ns), (2 * once.bytes_in, once.time.max_ns));
+        }
+
         functions.reset();
         prop_assert_eq!(functions.to_partial(0), FunctionTable::default());
     }

@@ -161,6 +161,28 @@ proptest! {
 }
 
 proptest! {
+    /// Rows that are taken now and then are together those of the whole.
+    #[test]
+    fn pieces_of_the_run_make_the_whole(all in testing::recorded(), cut in 0usize..100) {
+        let whole = fed(&all, |_| true).find(ALL, None).table;
+        let (first, second) = all.split_at(cut.min(all.len()));
+        let mut sites = fed(first, |_| true);
+        let mut rows = sites.take();
+        prop_assert!(sites.rows().is_empty());
+        for r in second {
+            sites.record(r.rank, &r.call, &r.parts, r.duration_ns, r.clipped);
+        }
+        rows.add(&sites.rows());
+        let pieces = sites.table(&rows, ALL, None).table;
+        prop_assert!(pieces.rows.keys().eq(whole.rows.keys()));
+        for (site, row) in &pieces.rows {
+            prop_assert!(same(&row.stats, &whole.rows[site].stats));
+            prop_assert_eq!(row.ranks, whole.rows[site].ranks);
+        }
+    }
+}
+
+proptest! {
     /// Whatever is cut: waiting stands in the rows of its calls, and its sums are those of wait
     /// states by function.
     #[test]

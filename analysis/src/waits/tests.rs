@@ -207,6 +207,33 @@ proptest! {
         }
     }
 
+    /// Sums that are taken now and then are together those of the whole.
+    #[test]
+    fn pieces_of_the_run_make_the_whole(
+        steps in steps(),
+        begins in any::<[bool; RANKS as usize]>(),
+        order in prop::collection::vec(0usize..1000, 1..200),
+        cut in 0.0f64..1.0,
+    ) {
+        let all = run(&steps);
+        let (first, second) = all.split_at((all.len() as f64 * cut) as usize);
+        let mut places = Places::new(&begins);
+        feed(&mut places, first, &order, false);
+        let taken = places.places.iter_mut().map(|place| place.waits.take_sums());
+        let taken: Vec<Sums> = taken.collect();
+        feed(&mut places, second, &order, true);
+        let (mut whole, mut by_site) = (WaitStates::default(), 0);
+        for (place, mut piece) in places.places.iter().zip(taken) {
+            piece.add(place.waits.sums());
+            let at = piece.ranks().flat_map(|rank| piece.at_sites(rank));
+            by_site += at.map(|(_, _, of)| of.waited.ns).sum::<u64>();
+            merge(&mut whole, piece.to_partial(1000));
+        }
+        let expected = naive(&all, 0).0;
+        prop_assert_eq!(by_site, expected.kinds.values().map(|of| of.ns).sum::<u64>());
+        prop_assert_eq!(whole, expected);
+    }
+
     #[test]
     fn cuts_leave_out_what_they_touch(
         steps in steps(),

@@ -27,7 +27,11 @@ impl When {
     /// As requests say it: begin, end, and the length of the time up to now, in ns.
     fn part(&self) -> (u64, u64, u64) {
         let interval = self.interval.clone().unwrap_or(0..0);
-        (interval.start, interval.end, self.since.map_or(0, Time::ns))
+        match (interval.start, interval.end, self.since.map_or(0, Time::ns)) {
+            // From the begin to now: three zeros would be no interval.
+            (0, 0, 0) if self.is_given() => (1, 0, 0),
+            part => part,
+        }
     }
 
     /// A question about this part of the run, and nothing else yet.

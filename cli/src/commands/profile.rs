@@ -76,11 +76,9 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     // No ranks mean all ranks.
     let ranks = args.rank.iter().flat_map(Ranges::iter).collect();
     let when = args.when.request();
-    // From 0 on without an end, which says nothing to the gateway, is all that buffers keep.
-    let is_all = args.when.is_given() && (when.from_ns, when.to_ns, when.last_ns) == (0, 0, 0);
     let request = v1::ProfileRequest {
         ranks,
-        from_ns: when.from_ns.max(u64::from(is_all)),
+        from_ns: when.from_ns,
         to_ns: when.to_ns,
         last_ns: when.last_ns,
     };

@@ -34,6 +34,7 @@ const FILES: &[(&str, &str, &str)] = files! {
     "tracks.js": SCRIPT,
     "strokes.js": SCRIPT,
     "calls.js": SCRIPT,
+    "chosen.js": SCRIPT,
     "code.js": SCRIPT,
     "functions.js": SCRIPT,
     "regions.js": SCRIPT,

@@ -3,7 +3,7 @@
 use super::idle::idle;
 use super::moments::{Stretch, moments, stretch};
 use super::phases::{self, in_turn, late};
-use super::seen::{GOOD, Limit, Seen, WAITS};
+use super::seen::{GOOD, Limit, Seen, Time, WAITS};
 use super::sites::{Site, most, receives};
 use super::waits::{self, Late, Waiting};
 use super::{computing, outside};
@@ -56,9 +56,12 @@ pub(super) fn judged(
             percent(of.load_balance),
             percent(of.communication_efficiency)
         ),
-        when: match seen.whole {
-            true => format!("over the run of {time}"),
-            false => format!("in the last {time}"),
+        when: match seen.time {
+            Time::Whole => format!("over the run of {time}"),
+            Time::Lately => format!("in the last {time}"),
+            Time::Past { from_ns, to_ns } => {
+                format!("from {} to {}", duration(from_ns), duration(to_ns))
+            }
         },
         at: site.map_or_else(String::new, |site| {
             format!("; {}", most(site, seen.interval_ns))
@@ -98,7 +101,8 @@ impl Known<'_> {
 
     fn standstill(&self) -> Option<Judged> {
         let counts = self.seen.status.ranks.unwrap_or_default();
-        let none_ended = !self.seen.whole && self.site.is_none_or(|site| site.calls == 0);
+        let none_ended =
+            self.seen.time == Time::Lately && self.site.is_none_or(|site| site.calls == 0);
         let sentence = format!(
             "No MPI call has ended {}, and no rank computes; see who waits for whom: invivo hang",
             self.when
@@ -177,7 +181,8 @@ impl Known<'_> {
         let outside = outside::outside_mpi(&self.seen.measured, rank);
         let outside = outside.as_ref().and_then(outside::told);
         let outside = outside.map_or_else(String::new, |told| format!(", though {told}"));
-        let within = stretch(&self.seen.grid).map_or_else(String::new, told_stretch);
+        let within = stretch(&self.seen.grid);
+        let within = within.map_or_else(String::new, |of| told_stretch(of, self.seen.time));
         let sentence = format!(
             "Rank {rank} computes {} {}{within}{computes}{outside}, and the others wait{waits} \
              ({}){}",
@@ -244,14 +249,18 @@ impl Known<'_> {
     }
 }
 
-/// ", mostly within 905 ms that ended 610 ms ago"
-fn told_stretch(of: Stretch) -> String {
+/// ", mostly within 905 ms that ended 610 ms ago", or at a time that is past.
+fn told_stretch(of: Stretch, time: Time) -> String {
     let length = duration(of.length_ns);
-    match of.ago_ns == 0 {
-        true => format!(", mostly in the last {length} of it"),
-        false => format!(
-            ", mostly within {length} that ended {} ago",
-            duration(of.ago_ns)
-        ),
+    match (of.ago_ns, time) {
+        (0, _) => format!(", mostly in the last {length} of it"),
+        (ago_ns, Time::Past { to_ns, .. }) => {
+            let end = duration(to_ns.saturating_sub(ago_ns));
+            format!(", mostly within {length} that ended at {end}")
+        }
+        (ago_ns, _) => {
+            let ago = duration(ago_ns);
+            format!(", mostly within {length} that ended {ago} ago")
+        }
     }
 }

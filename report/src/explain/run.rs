@@ -1,7 +1,7 @@
 //! What limited a run that is over, by its report or by what was saved of it.
 
 use super::sites;
-use super::{Explanation, Limit, Seen, Site, explain};
+use super::{Explanation, Limit, Seen, Site, Time, explain};
 use invivo_grpc::v1::{CallSitesReply, FunctionRow, GridReply, WaitStatesReply};
 
 /// What is known of a run by a report, or by a saved observation.
@@ -27,7 +27,7 @@ pub fn explain_run(run: Run) -> Option<Explanation> {
         waits_after: run.waits,
         after: run.sites,
         interval_ns: run.recorded_ns,
-        whole: true,
+        time: Time::Whole,
         ..Seen::default()
     };
     let told = explain(&seen, most);

@@ -29,8 +29,19 @@ pub struct Seen {
     /// Of computing (`COMPUTE`) and of `METRICS`, by rank and over the same time in the
     /// interval, where they are measured of the rank that computes longest.
     pub measured: Vec<GridReply>,
-    /// It is a whole run, which is over.
-    pub whole: bool,
+    pub time: Time,
+}
+
+/// Which time was looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Time {
+    /// That until now.
+    #[default]
+    Lately,
+    /// That of a whole run, which is over.
+    Whole,
+    /// A time of a running job that has been kept, in ns since the beginning of the observed time.
+    Past { from_ns: u64, to_ns: u64 },
 }
 
 /// Which kind of limit.

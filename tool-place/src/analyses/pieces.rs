@@ -75,7 +75,7 @@ impl Pieces {
     }
 
     /// Whether a piece is over.
-    pub fn are_due(&self, now_ns: u64) -> bool {
+    pub fn are_due(&mut self, now_ns: u64) -> bool {
         self.0.is_due(now_ns)
     }
 
@@ -99,7 +99,7 @@ impl Pieces {
 impl Analyses {
     /// Whether a piece of the run is over. Pieces lie on the axis of job time, so that there is none
     /// before that is known.
-    pub fn is_piece_over(&self) -> bool {
+    pub fn is_piece_over(&mut self) -> bool {
         self.known_since.is_some() && self.pieces.are_due(self.anchor.1)
     }
 

@@ -1,6 +1,7 @@
 //! A place on a stage: the test plays the root, the supervisors and the ranks.
 
 use super::*;
+use invivo_analysis::history::PIECE_NS;
 use invivo_mpi_link::clock::Reading;
 use invivo_proto::control::analyses::AnalysisSet;
 use invivo_proto::control::whereabouts::Whereabouts;
@@ -23,13 +24,19 @@ pub(super) const START_NS: u64 = 1_000_000_000_000 * MS;
 
 thread_local! {
     /// Job time when the scene begins.
-    static JOB_START_NS: Cell<u64> = const { Cell::new(START_NS + 777_000 * MS) };
+    static JOB_START_NS: Cell<u64> = const { Cell::new(behind_a_piece(START_NS + 777_000 * MS)) };
+}
+
+/// Such a job time that the first piece of the run lasts a second: where one ends, all ranks are
+/// looked at.
+const fn behind_a_piece(ns: u64) -> u64 {
+    ns / PIECE_NS * PIECE_NS
 }
 
 /// Runs a test with a job time that is ahead of the node's clock, and with one that is behind it.
 pub(super) fn on_both_sides(test: impl Fn()) {
     for job_start_ns in [START_NS + 777_000 * MS, START_NS - 777_000 * MS] {
-        JOB_START_NS.set(job_start_ns);
+        JOB_START_NS.set(behind_a_piece(job_start_ns));
         test();
     }
 }
