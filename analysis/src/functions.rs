@@ -13,7 +13,7 @@
 
 use crate::history::cover;
 use crate::moments;
-use crate::rank_rows::RankRows;
+use crate::rank_rows::{RankRows, Sum};
 use crate::sums::Sums;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -248,6 +248,12 @@ pub fn table(rows: &RankRows<RegionId>, rank_rows_max: u32) -> FunctionTable {
     keep_longest(&mut by_rank, table.rank_rows_max);
     table.rank_rows = by_rank.into_iter().collect();
     table
+}
+
+impl Sum for FunctionStats {
+    fn add(&mut self, from: &FunctionStats) {
+        add(self, from);
+    }
 }
 
 /// Adds `stats` to a row.

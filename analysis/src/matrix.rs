@@ -18,6 +18,8 @@
 
 use crate::communicators::Communicators;
 use crate::groups::Groups;
+use crate::history::cover;
+use crate::rank_rows::{RankRows, Sum};
 use alloc::vec::Vec;
 use hashbrown::HashMap;
 use invivo_proto::control::results::{Matrix, Traffic};
@@ -88,10 +90,27 @@ impl Cell {
     };
 }
 
+/// Traffic with one peer.
 #[derive(Clone, Copy, Debug, Default)]
-struct Directions {
+pub struct Directions {
     sent: Traffic,
     received: Traffic,
+}
+
+impl Sum for Directions {
+    fn add(&mut self, from: &Directions) {
+        self.sent.add(from.sent);
+        self.received.add(from.received);
+    }
+}
+
+/// A peer of a rank: the communicator as the rank numbers it, and the peer in that.
+pub type With = (CommLocal, i32);
+
+impl Directions {
+    fn messages(&self) -> u64 {
+        self.sent.messages.saturating_add(self.received.messages)
+    }
 }
 
 impl MatrixLeaf {
@@ -204,20 +223,42 @@ impl MatrixLeaf {
         })
     }
 
-    /// The matrix so far of a world of `ranks` ranks, in at most `side_max` rows and columns
-    /// ([`SIDE_MAX`] at most): all places that are asked the same have the same blocks.
+    /// The cells so far.
+    pub fn rows(&self) -> RankRows<With, Directions> {
+        let cells = self.cells.iter().filter(|(_, of)| of.messages() != 0);
+        let rows = cells.map(|(cell, of)| ((cell.rank, (cell.comm, cell.peer)), *of));
+        RankRows::new(rows.collect())
+    }
+
+    /// The cells so far; from now on it counts anew.
+    pub fn take(&mut self) -> RankRows<With, Directions> {
+        let rows = self.rows();
+        // Most of them are used again.
+        for (_, of) in &mut self.cells {
+            *of = Directions::default();
+        }
+        rows
+    }
+
+    /// The matrix so far, as [`MatrixLeaf::table`] makes it.
     pub fn to_partial(&self, ranks: u32, side_max: u32) -> Matrix {
+        self.table(&self.rows(), ranks, side_max)
+    }
+
+    /// The matrix of these cells in a world of `ranks` ranks, in at most `side_max` rows and columns
+    /// ([`SIDE_MAX`] at most): all places that are asked the same have the same blocks.
+    pub fn table(&self, rows: &RankRows<With, Directions>, ranks: u32, side_max: u32) -> Matrix {
         let block = ranks.div_ceil(side_max.clamp(1, SIDE_MAX)).max(1);
         let mut matrix = Matrix {
             block_ranks: block,
             ..Matrix::default()
         };
 
-        for (cell, directions) in &self.cells {
-            let peer = self.communicators.peer(cell.rank, cell.comm, cell.peer);
+        for (rank, (comm, peer), directions) in rows.iter() {
+            let peer = self.communicators.peer(rank, comm, peer);
             // A peer beyond the world comes from a damaged definition; it must not create a cell.
-            let Some(peer) = peer.filter(|peer| peer.0 < ranks && cell.rank.0 < ranks) else {
-                let nowhere = match self.communicators.is_outside(cell.rank, cell.comm) {
+            let Some(peer) = peer.filter(|peer| peer.0 < ranks && rank.0 < ranks) else {
+                let nowhere = match self.communicators.is_outside(rank, comm) {
                     true => &mut matrix.outside,
                     false => &mut matrix.unresolved,
                 };
@@ -225,7 +266,7 @@ impl MatrixLeaf {
                 nowhere.add(directions.received);
                 continue;
             };
-            let (own, peer) = (cell.rank.0 / block, peer.0 / block);
+            let (own, peer) = (rank.0 / block, peer.0 / block);
             if directions.sent.messages != 0 {
                 matrix
                     .sent
@@ -259,6 +300,7 @@ pub fn merge(into: &mut Matrix, from: Matrix) -> Result<(), OtherBlocks> {
         *into = from;
         return Ok(());
     }
+    cover(&mut into.past, from.past);
 
     // Blocks of different width have no cells in common.
     if into.block_ranks != from.block_ranks {

@@ -389,16 +389,30 @@ impl Messages {
         self.outbox.len()
     }
 
-    /// What came of the messages so far. Endpoints whose communicator or group is not known yet are
-    /// `unresolved`.
+    /// What came of the messages so far, but for those that [`Messages::add_unresolved`] adds.
+    pub fn sums(&self) -> &results::Messages {
+        &self.counters.sums
+    }
+
+    /// The same; from now on it counts anew.
+    pub fn take_sums(&mut self) -> results::Messages {
+        core::mem::replace(&mut self.counters.sums, EMPTY)
+    }
+
+    /// What came of the messages so far.
     pub fn to_partial(&self) -> results::Messages {
         let mut sums = self.counters.sums;
+        self.add_unresolved(&mut sums);
+        sums
+    }
+
+    /// Adds the endpoints whose communicator or group is not known yet.
+    pub fn add_unresolved(&self, sums: &mut results::Messages) {
         let unresolved = self
             .unknown
             .iter()
             .filter(|one| self.counters.counts(&one.endpoint));
         sums.unmatched.unresolved += unresolved.count() as u64;
-        sums
     }
 
     /// The channel of a message with that tag.

@@ -1,26 +1,31 @@
 //! Rows of ranks as they are kept of a piece of the run: in order, with nothing beside them.
 
-use crate::functions::add;
 use alloc::vec::Vec;
 use invivo_proto::control::results::FunctionStats;
 use invivo_proto::ids::Rank;
 
-/// Calls of ranks by something else, as the function; one row for each. In order by both.
+/// What is counted in a row.
+pub trait Sum: Copy {
+    /// Adds what was counted elsewhere, or at another time.
+    fn add(&mut self, from: &Self);
+}
+
+/// What ranks did by something else, as by function; one row for each. In order by both.
 #[derive(Clone, Debug)]
-pub struct RankRows<K>(Vec<((Rank, K), FunctionStats)>);
+pub struct RankRows<K, V = FunctionStats>(Vec<((Rank, K), V)>);
 
 // What the memory that the manual states is computed from.
 const _: () = assert!(size_of::<((Rank, u32), FunctionStats)>() == 88);
 
-impl<K> Default for RankRows<K> {
-    fn default() -> RankRows<K> {
+impl<K, V> Default for RankRows<K, V> {
+    fn default() -> RankRows<K, V> {
         RankRows(Vec::new())
     }
 }
 
-impl<K: Copy + Ord> RankRows<K> {
+impl<K: Copy + Ord, V: Sum> RankRows<K, V> {
     /// Of rows in any order, one for each rank and key.
-    pub fn new(mut rows: Vec<((Rank, K), FunctionStats)>) -> RankRows<K> {
+    pub fn new(mut rows: Vec<((Rank, K), V)>) -> RankRows<K, V> {
         rows.sort_unstable_by_key(|(key, _)| *key);
         RankRows(rows)
     }
@@ -36,12 +41,12 @@ impl<K: Copy + Ord> RankRows<K> {
     }
 
     /// All of them, in order.
-    pub fn iter(&self) -> impl Iterator<Item = (Rank, K, &FunctionStats)> {
+    pub fn iter(&self) -> impl Iterator<Item = (Rank, K, &V)> {
         self.0.iter().map(|((rank, key), row)| (*rank, *key, row))
     }
 
-    /// Adds other calls.
-    pub fn add(&mut self, from: &RankRows<K>) {
+    /// Adds others.
+    pub fn add(&mut self, from: &RankRows<K, V>) {
         if from.is_empty() {
             return;
         }
@@ -51,8 +56,8 @@ impl<K: Copy + Ord> RankRows<K> {
             while let Some(other) = others.next_if(|other| other.0 < key) {
                 all.push(*other);
             }
-            if let Some((_, other)) = others.next_if(|other| other.0 == key) {
-                add(&mut row, other);
+            if let Some(other) = others.next_if(|other| other.0 == key) {
+                row.add(&other.1);
             }
             all.push((key, row));
         }
@@ -68,7 +73,7 @@ impl<K: Copy + Ord> RankRows<K> {
             return;
         }
         let (mut rank, mut rows) = (None, 0);
-        let mut beyond: Vec<((Rank, K), FunctionStats)> = Vec::new();
+        let mut beyond: Vec<((Rank, K), V)> = Vec::new();
         self.0.retain(|&((of, key), row)| {
             rows = if rank == Some(of) { rows + 1 } else { 1 };
             rank = Some(of);
@@ -76,7 +81,7 @@ impl<K: Copy + Ord> RankRows<K> {
             if !stays {
                 let key = (of, other(key));
                 match beyond.iter_mut().rev().find(|(known, _)| *known == key) {
-                    Some((_, sum)) => add(sum, &row),
+                    Some((_, sum)) => sum.add(&row),
                     None => beyond.push((key, row)),
                 }
             }

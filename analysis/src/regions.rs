@@ -13,7 +13,7 @@ mod met;
 mod table;
 
 pub use met::{Met, What};
-pub use table::{Found, merge};
+pub use table::{Found, Row, merge};
 
 use crate::code_files::CodeFiles;
 use alloc::collections::BTreeMap;
@@ -74,19 +74,6 @@ enum Known {
     Marked(String),
     /// The rank's number of the file, and the address in it.
     Function(u32, u64),
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Row {
-    visits: u64,
-    all: Spent,
-    own: Spent,
-}
-
-impl Row {
-    fn is_empty(&self) -> bool {
-        self.visits == 0 && self.all == Spent::default()
-    }
 }
 
 /// A thread and its open regions, the outermost first: [`OPEN_MAX`] at most.

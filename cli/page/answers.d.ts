@@ -257,6 +257,7 @@ export interface RegionsReply {
   repaired: number;
   too_deep: number;
   analysis: AnalysisStatus | null;
+  interval: TableInterval | null;
 }
 
 export interface RegionRow {
@@ -287,6 +288,7 @@ export interface MatrixReply {
   unresolved: Traffic | null;
   analysis: AnalysisStatus | null;
   outside: Traffic | null;
+  interval: TableInterval | null;
 }
 
 export interface MatrixCell {
@@ -362,6 +364,7 @@ export interface MessagesReply {
   untimed: number;
   clock_error_ns: number;
   analysis: AnalysisStatus | null;
+  interval: TableInterval | null;
 }
 
 export interface Unmatched {

@@ -18,5 +18,5 @@ export function ofTime({ selection, hello }, interval) {
   if (!selection || hello?.job?.observation) return 'since the start or the last reset';
   if (!interval) return 'nothing is kept of the selected time';
   const { from_ns, to_ns } = interval;
-  return `calls of the selected time, that ended from ${duration(from_ns)} to ${duration(to_ns)}`;
+  return `of the selected time, from ${duration(from_ns)} to ${duration(to_ns)}`;
 }

@@ -1,5 +1,6 @@
 // Who sends to whom: messages from point to point; and those that were matched.
 
+import { chosenTime, ofTime } from './chosen.js';
 import { choice, el, say, showNotes } from './dom.js';
 import { Picture, Scale } from './picture.js';
 import { Table } from './table.js';
@@ -39,7 +40,7 @@ export const matrix = {
     let [blockRanks, ranks] = [1, 1];
     const name = (/** @type {number} */ at) => block(at, blockRanks, ranks);
     /** @type {Table<Cell>} */
-    const pairs = new Table('Pairs, those with the most first, since the start or the last reset', [
+    const pairs = new Table('Pairs, those with the most first', [
       { head: 'from', of: (cell) => cell.source, show: name },
       { head: 'to', of: (cell) => cell.destination, show: name },
       { head: 'messages sent', of: (cell) => cell.sent?.messages ?? 0, show: count },
@@ -90,6 +91,7 @@ export const matrix = {
       const left = meant.length - PAIRS;
       pairs.show(meant.slice(0, PAIRS), left > 0 ? `${counted(left, 'pair')} with less` : '');
       const parts = [
+        ofTime(page, reply.interval),
         selection
           ? `pairs of the selected ranks ${selection.first_rank} to ${selection.last_rank}`
           : '',
@@ -118,8 +120,8 @@ export const matrix = {
       ),
       async renew() {
         const [reply, matched] = await Promise.all([
-          page.ask('matrix', { side: SIDE_MAX }),
-          page.ask('messages'),
+          page.ask('matrix', { side: SIDE_MAX, ...chosenTime(page) }),
+          page.ask('messages', chosenTime(page)),
         ]);
         draw(reply);
         say(messages, [matched.text, ...matched.notes].join('\n'));

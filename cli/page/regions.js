@@ -1,5 +1,6 @@
 // Time by region of the program: the stretches that it marks, and its instrumented functions.
 
+import { chosenTime, ofTime } from './chosen.js';
 import { code } from './code.js';
 import { el, say, showNotes } from './dom.js';
 import { Table } from './table.js';
@@ -30,7 +31,7 @@ export const regions = {
   make(page) {
     let whole = 0;
     /** @type {Table<RegionRow>} */
-    const table = new Table('Regions of the program, since the start or the last reset', [
+    const table = new Table('Regions of the program', [
       { head: 'region', left: true, of: (row) => `${name(row)}${off(row)}` },
       { head: 'visits', of: (row) => row.visits, show: count },
       { head: 'time', of: (row) => row.time_ns, show: duration },
@@ -53,12 +54,12 @@ export const regions = {
     // Nothing says more than a table without rows.
     table.node.hidden = true;
     const nothing = el('p');
-    const unnamed = el('p', { class: 'dim' });
+    const limits = el('p', { class: 'dim' });
     const notes = el('pre');
 
     async function renew() {
       /** @type {import('./answers').RegionsReply & {text?: string}} */
-      const reply = await page.ask('regions');
+      const reply = await page.ask('regions', chosenTime(page));
       const left = reply.left_out;
       whole = reply.rows.reduce((sum, row) => sum + row.own_ns, left?.own_ns ?? 0);
       table.show(
@@ -70,15 +71,15 @@ export const regions = {
       );
       table.node.hidden = reply.rows.length === 0;
       say(nothing, reply.text ?? '');
-      say(
-        unnamed,
+      const names =
         reply.rows_unnamed > 0
           ? `names of ${counted(reply.rows_unnamed, 'row')} have not come yet`
-          : '',
-      );
+          : '';
+      const parts = [ofTime(page, reply.interval), names];
+      say(limits, parts.filter((part) => part).join('; '));
       showNotes(notes, reply);
     }
 
-    return { node: el('div', {}, nothing, unnamed, table.node, notes), renew };
+    return { node: el('div', {}, nothing, limits, table.node, notes), renew };
   },
 };

@@ -183,9 +183,8 @@ export const time = {
         el(
           'p',
           { class: 'dim' },
-          'The timeline shows its calls; functions, call sites, wait states and the profile are of ' +
-            'this time. Tables by rank show these ranks only. What else is on the other screens is ' +
-            'since the start or the last reset.',
+          'The other screens are of this time, as far as it is kept; tables by rank show these ' +
+            'ranks only.',
         ),
       );
     }

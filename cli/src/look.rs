@@ -135,7 +135,7 @@ pub async fn seen(
 /// # Errors
 /// Why there is no answer.
 pub async fn past(mut client: Client, when: &When) -> Result<Response<Option<Seen>>, Status> {
-    let sites = client.call_sites(when.sites()).await?.into_inner();
+    let sites = client.call_sites(when.asked().sites()).await?.into_inner();
     let Some(TableInterval { from_ns, to_ns }) = sites.interval.filter(|of| of.from_ns < of.to_ns)
     else {
         return Ok(Response::new(None));

@@ -319,9 +319,10 @@ mod tests {
     fn an_observation_of_this_version_is_read() {
         let mut loaded = load(&golden(), |_| {}).expect("read");
         assert_eq!((loaded.calls, loaded.reduced), (24, 4));
-        let Some((Partial::Matrix(matrix), _)) =
-            loaded.observed.answer(Query::Matrix { side_max: 2 })
-        else {
+        let Some((Partial::Matrix(matrix), _)) = loaded.observed.answer(Query::Matrix {
+            side_max: 2,
+            past: None,
+        }) else {
             panic!("a matrix")
         };
         assert!(matrix.sent.values().any(|cell| cell.messages > 0));

@@ -98,7 +98,11 @@ impl Served {
             Query::Sites { .. } => {
                 "buffers keep no call sites; a job is asked for them while it runs"
             }
-            Query::Functions { .. } | Query::WaitStates { .. } => {
+            Query::Functions { .. }
+            | Query::WaitStates { .. }
+            | Query::Matrix { .. }
+            | Query::Messages { .. }
+            | Query::Regions { past: Some(_), .. } => {
                 "tables of it are of all its time; save a shorter one while the job runs: invivo \
                  save --interval"
             }

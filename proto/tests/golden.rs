@@ -247,7 +247,7 @@ fn every_variant_from_parent_to_child_has_a_sample() {
             Query::Functions { .. } => 8,
             Query::Matrix { .. } => 9,
             Query::Status => 10,
-            Query::Messages => 11,
+            Query::Messages { .. } => 11,
             Query::Buffers => 18,
             Query::Records { .. } => 19,
             Query::Timeline { .. } => 20,

@@ -57,22 +57,51 @@ class Looks(Calls):
         interval = _interval(since, until, last)
         return self._ask("CallSites", answers.CallSitesReply, rows_max=rows, **interval)
 
-    def regions(self, rows: int = 2048) -> answers.RegionsReply:
+    def regions(
+        self,
+        rows: int = 2048,
+        *,
+        since: float | None = None,
+        until: float | None = None,
+        last: float | None = None,
+    ) -> answers.RegionsReply:
         """Time by region of the program: what it marks, and instrumented functions. Those with the
-        most time of their own first; at most 2048 rows."""
-        return self._ask("Regions", answers.RegionsReply, rows_max=rows)
+        most time of their own first; at most 2048 rows.
 
-    def matrix(self, side: int = 64) -> answers.MatrixReply:
+        since, until, last: as of `functions`.
+        """
+        interval = _interval(since, until, last)
+        return self._ask("Regions", answers.RegionsReply, rows_max=rows, **interval)
+
+    def matrix(
+        self,
+        side: int = 64,
+        *,
+        since: float | None = None,
+        until: float | None = None,
+        last: float | None = None,
+    ) -> answers.MatrixReply:
         """Point-to-point messages and bytes between each two ranks.
 
         side: at most so many rows and columns (256); of more ranks neighbours share a block.
+        since, until, last: as of `functions`.
         """
-        return self._ask("Matrix", answers.MatrixReply, side_max=side)
+        interval = _interval(since, until, last)
+        return self._ask("Matrix", answers.MatrixReply, side_max=side, **interval)
 
-    def messages(self) -> answers.MessagesReply:
+    def messages(
+        self,
+        *,
+        since: float | None = None,
+        until: float | None = None,
+        last: float | None = None,
+    ) -> answers.MessagesReply:
         """Sends matched with receives: transfer times and late senders. The analysis `messages` is
-        off until it is switched on: `job.switch_analyses("messages")`."""
-        return self._ask("Messages", answers.MessagesReply)
+        off until it is switched on: `job.switch_analyses("messages")`.
+
+        since, until, last: as of `functions`.
+        """
+        return self._ask("Messages", answers.MessagesReply, **_interval(since, until, last))
 
     def wait_states(
         self,

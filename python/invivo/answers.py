@@ -384,7 +384,8 @@ class TableInterval(Answer):
     """The interval that a table is of. Tool places keep what they counted in pieces of the run: the
     last minute in pieces of about a second, what is older in pieces of a sixty-fourth of the run or
     shorter. A table is of all pieces that the requested interval touches. A call belongs to the
-    piece in which it ended, with all of its time."""
+    piece in which it ended, with all of its time; time in a region to the piece in which it was
+    spent."""
 
     from_ns: int
     """Where the first of these pieces begins, in ns since the beginning of the observed time."""
@@ -562,6 +563,9 @@ class RegionsReply(Answer):
     """Number of regions that were entered more deeply than is recorded, below 256 open ones."""
     analysis: AnalysisStatus
     """Whether the table is kept, and when it was not."""
+    interval: TableInterval | None
+    """The interval that the table is of, where one was requested; absent if nothing of it is kept.
+    """
 
 
 @dataclass(frozen=True)
@@ -626,6 +630,9 @@ class MatrixReply(Answer):
     outside: Traffic
     """Traffic on communicators with processes outside of the job (spawned, or connected); it is in
     no cell."""
+    interval: TableInterval | None
+    """The interval that the matrix is of, where one was requested; absent if nothing of it is kept.
+    """
 
 
 @dataclass(frozen=True)
@@ -790,6 +797,9 @@ class MessagesReply(Answer):
     depend on it; those between two nodes may be off by twice that."""
     analysis: AnalysisStatus
     """Whether messages are matched, and when they were not."""
+    interval: TableInterval | None
+    """The interval that the answer is of, where one was requested; absent if nothing of it is kept.
+    """
 
 
 @dataclass(frozen=True)

@@ -161,6 +161,7 @@ impl From<&MatrixRows> for Matrix {
             received: by_ends(&rows.received),
             unresolved: traffic(rows.unresolved),
             outside: traffic(rows.outside),
+            past: None,
         }
     }
 }

@@ -79,6 +79,7 @@ fn sample() -> Final {
             received: BTreeMap::from([((0, 1), traffic)]),
             unresolved: Traffic::default(),
             outside: Traffic::default(),
+            past: None,
         },
         status: JobStatus {
             states: [0, 0, 0, 0, 2, 0],

@@ -51,7 +51,7 @@ pub(crate) fn nothing(query: Query) -> Partial {
         }),
         Query::Matrix { .. } => Partial::Matrix(Matrix::default()),
         Query::Status => Partial::Status(JobStatus::default()),
-        Query::Messages => Partial::Messages(Box::default()),
+        Query::Messages { .. } => Partial::Messages(Box::default()),
         Query::Buffers => Partial::Buffers(Buffers::default()),
         Query::Records { .. } => Partial::Records(Records::default()),
         Query::Timeline { .. } => Partial::Timeline(Timeline::default()),

@@ -239,7 +239,10 @@ fn a_node_in_trouble_answers_its_oldest_wave_early() {
     let query = |wave| {
         Input::Down(Down::Query {
             wave: WaveId(wave),
-            query: Query::Matrix { side_max: 8 },
+            query: Query::Matrix {
+                side_max: 8,
+                past: None,
+            },
         })
     };
     for wave in 0..WAVES_MAX as u64 {

@@ -6,7 +6,7 @@ use crate::over_time::JobTime;
 use crate::time_point::TimePoint;
 use invivo_analysis::communicators::Communicators;
 use invivo_analysis::messages::{Messages, Of, PlaceOf};
-use invivo_analysis::waits::Waits;
+use invivo_analysis::waits::{Sums, Waits};
 use invivo_mpi_link::clock::NodeClock;
 use invivo_proto::control::peer::{Clipping, ENDPOINTS_MAX, Endpoints, PEER_BYTES_MAX};
 use invivo_proto::control::places::Places;
@@ -379,9 +379,9 @@ impl Traffic {
         self.messages.outgoing() != 0 || self.waits.outgoing() != 0
     }
 
-    /// What came of the messages so far.
-    pub fn partial(&self) -> results::Messages {
-        self.messages.to_partial()
+    /// What came of messages.
+    pub fn messages(&self) -> &Messages {
+        &self.messages
     }
 
     /// Waiting.
@@ -389,9 +389,9 @@ impl Traffic {
         &self.waits
     }
 
-    /// Waiting, whose sums are to be taken.
-    pub fn waits_mut(&mut self) -> &mut Waits {
-        &mut self.waits
+    /// The sums of both so far; from now on they count anew.
+    pub fn take_sums(&mut self) -> (results::Messages, Sums) {
+        (self.messages.take_sums(), self.waits.take_sums())
     }
 }
 

@@ -241,7 +241,7 @@ impl v1::invivo_server::Invivo for Service {
         request: Request<v1::MatrixRequest>,
     ) -> Result<Response<v1::MatrixReply>, Status> {
         let token = caller(&request)?.token;
-        self.answer_matrix(request.get_ref().side_max, token).await
+        self.answer_matrix(request.get_ref(), token).await
     }
 
     async fn grid(
@@ -256,7 +256,8 @@ impl v1::invivo_server::Invivo for Service {
         &self,
         request: Request<v1::MessagesRequest>,
     ) -> Result<Response<v1::MessagesReply>, Status> {
-        self.answer_messages(caller(&request)?.token).await
+        let token = caller(&request)?.token;
+        self.answer_messages(request.get_ref(), token).await
     }
 
     async fn wait_states(

@@ -345,7 +345,7 @@ async fn messages_are_pairs_and_times() {
     let (job, _root, _gateway) = known_job().await;
     let reply = job
         .viewer()
-        .messages(v1::MessagesRequest {})
+        .messages(v1::MessagesRequest::default())
         .await
         .expect("messages")
         .into_inner();
@@ -376,7 +376,7 @@ async fn a_matrix_is_exact_or_folded_as_asked() {
     let (job, _root, _gateway) = known_job().await;
     let mut client = job.viewer();
     let exact = client
-        .matrix(v1::MatrixRequest { side_max: 0 })
+        .matrix(v1::MatrixRequest::default())
         .await
         .expect("matrix")
         .into_inner();
@@ -389,7 +389,10 @@ async fn a_matrix_is_exact_or_folded_as_asked() {
         })
     );
     let folded = client
-        .matrix(v1::MatrixRequest { side_max: 2 })
+        .matrix(v1::MatrixRequest {
+            side_max: 2,
+            ..v1::MatrixRequest::default()
+        })
         .await
         .expect("matrix")
         .into_inner();
@@ -490,7 +493,10 @@ async fn regions_come_by_own_time_with_what_was_not_recorded() {
     assert_eq!((reply.rows_left_out, reply.rows_unnamed), (3, 1));
     assert_eq!((reply.dropped, reply.repaired, reply.too_deep), (5, 6, 7));
     assert_eq!(reply.analysis.expect("a switch").name, "regions");
-    let one = v1::RegionsRequest { rows_max: 1 };
+    let one = v1::RegionsRequest {
+        rows_max: 1,
+        ..v1::RegionsRequest::default()
+    };
     let reply = client.regions(one).await.expect("regions").into_inner();
     assert_eq!((reply.rows.len(), reply.rows_left_out), (1, 4));
     assert_eq!(reply.left_out.expect("sums").own_ns, 320);

@@ -75,7 +75,7 @@ async fn all_calls(job: &JobDir, token: Option<&str>) -> Vec<(&'static str, Resu
         ),
         (
             "Messages",
-            outcome(client.messages(v1::MessagesRequest {})).await,
+            outcome(client.messages(v1::MessagesRequest::default())).await,
         ),
         (
             "Buffers",

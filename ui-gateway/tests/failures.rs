@@ -165,8 +165,14 @@ async fn a_late_answer_of_a_silent_root_is_ignored() {
         Err(LinkError::TimedOut(brief))
     );
     assert_eq!(
-        link.ask(Ask::Query(Query::Matrix { side_max: 64 }), brief)
-            .await,
+        link.ask(
+            Ask::Query(Query::Matrix {
+                side_max: 64,
+                past: None
+            }),
+            brief
+        )
+        .await,
         Err(LinkError::TimedOut(brief))
     );
     // The late answer comes while another question waits.
@@ -212,6 +218,7 @@ async fn different_questions_are_bounded_and_commands_pass() {
         let link = link.clone();
         let question = Ask::Query(Query::Matrix {
             side_max: side_max + 1,
+            past: None,
         });
         asking.spawn(async move { link.ask(question, limits::QUERY_TIME_MAX).await });
     }
@@ -252,7 +259,10 @@ async fn questions_are_bounded_by_token() {
     let mut ask_many = |token, first: u32| {
         for side_max in first..first + limits::QUESTIONS_MAX as u32 {
             let link = link.clone();
-            let question = Query::Matrix { side_max };
+            let question = Query::Matrix {
+                side_max,
+                past: None,
+            };
             asking.spawn(async move { link.ask_for(token, question).await });
         }
     };
@@ -261,7 +271,15 @@ async fn questions_are_bounded_by_token() {
     sleep(Duration::from_millis(100)).await;
     // Behind both, with the token to steer.
     let owner = TokenId::Own(Scope::Control);
-    let answer = link.ask_for(owner, Query::Matrix { side_max: 201 }).await;
+    let answer = link
+        .ask_for(
+            owner,
+            Query::Matrix {
+                side_max: 201,
+                past: None,
+            },
+        )
+        .await;
     assert!(answer.is_ok(), "{answer:?}");
     let ended = asking.join_all().await;
     let answered = ended.iter().filter(|ended| ended.is_ok()).count();

@@ -353,11 +353,17 @@ async fn queries_request_no_more_than_the_client_wants() {
     }
     for (side_max, asked) in [(0, 64), (2, 2), (10_000, 256)] {
         client
-            .matrix(v1::MatrixRequest { side_max })
+            .matrix(v1::MatrixRequest {
+                side_max,
+                ..v1::MatrixRequest::default()
+            })
             .await
             .expect("matrix");
         assert_eq!(
-            root.times(&Ask::Query(Query::Matrix { side_max: asked })),
+            root.times(&Ask::Query(Query::Matrix {
+                side_max: asked,
+                past: None
+            })),
             1
         );
     }

@@ -33,6 +33,7 @@ pub(super) const QUESTIONS: [Query; 5] = [
     },
     Query::Matrix {
         side_max: LAST_MATRIX_SIDE,
+        past: None,
     },
     Query::Status,
     Query::Analyses,
@@ -140,6 +141,7 @@ impl FinalResult {
         let regions = Query::Regions {
             rows_max: LAST_REGIONS,
             named: names,
+            past: None,
         };
         let sites = Query::Sites {
             rows_max: LAST_SITES,

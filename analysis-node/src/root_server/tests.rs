@@ -112,7 +112,7 @@ impl Scene {
         let partial = match query {
             Query::Functions { .. } => Partial::Functions(FunctionTable::default()),
             Query::Matrix { .. } => Partial::Matrix(matrix()),
-            Query::Messages => Partial::Messages(Box::default()),
+            Query::Messages { .. } => Partial::Messages(Box::default()),
             Query::Buffers => Partial::Buffers(Default::default()),
             Query::Records { .. } => Partial::Records(Default::default()),
             Query::Timeline { from, .. } => Partial::Timeline(piece(from)),
@@ -190,12 +190,33 @@ fn matrix() -> Matrix {
 fn answers_name_who_is_missing() {
     let mut scene = Scene::new();
     let side_max = 8;
-    scene.ask(5, LinkAsk::Query(Query::Matrix { side_max }));
+    scene.ask(
+        5,
+        LinkAsk::Query(Query::Matrix {
+            side_max,
+            past: None,
+        }),
+    );
     let waves = Scene::waves(&scene.tick(1));
-    let [(wave, Query::Matrix { side_max: 8 })] = waves[..] else {
+    let [
+        (
+            wave,
+            Query::Matrix {
+                side_max: 8,
+                past: None,
+            },
+        ),
+    ] = waves[..]
+    else {
         panic!("{waves:?}")
     };
-    scene.partial(wave, Query::Matrix { side_max });
+    scene.partial(
+        wave,
+        Query::Matrix {
+            side_max,
+            past: None,
+        },
+    );
     let Response {
         id: 5,
         answer: Answer::Matrix(answer, coverage),

@@ -72,6 +72,19 @@ proptest! {
         leaf.learn_groups(all_groups());
         let expected = naive(&all, side_max);
         prop_assert_eq!(leaf.to_partial(RANKS, side_max), expected.clone());
+        // In two pieces it is the same.
+        leaf.take();
+        prop_assert!(leaf.rows().is_empty());
+        let (first, second) = all.split_at(all.len() / 3);
+        for r in first {
+            leaf.record(r.rank, &r.call, &r.parts);
+        }
+        let mut cells = leaf.take();
+        for r in second {
+            leaf.record(r.rank, &r.call, &r.parts);
+        }
+        cells.add(&leaf.rows());
+        prop_assert_eq!(leaf.table(&cells, RANKS, side_max), expected.clone());
         leaf.reset();
         prop_assert_eq!(all_messages(&leaf.to_partial(RANKS, side_max)), Traffic::default());
         // What was told about communicators is told once and outlives the reset.
@@ -247,6 +260,7 @@ fn the_largest_matrix_fits_into_a_message() {
         received: cells().collect(),
         unresolved: most,
         outside: most,
+        past: None,
     };
 
     let bytes = invivo_proto::control::encode(&matrix)

@@ -3,6 +3,7 @@
 use super::calls::{Calls, Late};
 use super::marks::Side;
 use super::waiting::{Channel, Endpoint, UNKNOWN_NS};
+use crate::history::cover;
 use crate::moments;
 use crate::pauses::Pauses;
 use alloc::vec::Vec;
@@ -28,6 +29,7 @@ pub const EMPTY: Messages = Messages {
     late_sender: moments::EMPTY,
     untimed: 0,
     clock_error_ns: 0,
+    past: None,
 };
 
 const NO_TRAFFIC: Traffic = Traffic {
@@ -249,4 +251,5 @@ pub fn merge(into: &mut Messages, from: &Messages) {
     moments::merge(&mut into.transfer, &from.transfer);
     moments::merge(&mut into.late_sender, &from.late_sender);
     into.clock_error_ns = into.clock_error_ns.max(from.clock_error_ns);
+    cover(&mut into.past, from.past);
 }

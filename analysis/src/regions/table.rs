@@ -1,6 +1,8 @@
 //! The table of regions: rows of all ranks, joined, and the merge of two tables.
 
-use super::{Known, OfRank, Regions, Row, Spent, row_of};
+use super::{Known, OfRank, Regions, Spent, row_of};
+use crate::history::cover;
+use crate::rank_rows::{RankRows, Sum};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -18,37 +20,77 @@ pub struct Found {
     pub code: BTreeMap<Region, (Module, Rank)>,
 }
 
+/// One region of one rank.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Row {
+    pub(super) visits: u64,
+    pub(super) all: Spent,
+    pub(super) own: Spent,
+}
+
 impl Regions {
-    /// The table so far: those `rows_max` rows that have the most time
-    /// ([`invivo_proto::control::regions::ROWS_MAX`] at most). Regions that are open count as far
-    /// as their threads have been followed; `is_off` says which a rank does not record.
+    /// The rows so far. Regions that are open count as far as their threads have been followed.
+    pub fn rows(&self) -> RankRows<RegionId, Row> {
+        let of_rank = |of: &OfRank| {
+            let rank = of.rank;
+            let rows = of.rows_now().into_iter().enumerate();
+            let rows = rows.filter(|(_, row)| !row.is_empty());
+            let rows = rows.map(|(number, row)| {
+                let region = RegionId(REGIONS_END + number as u16);
+                ((rank, region), row)
+            });
+            rows.collect::<Vec<_>>()
+        };
+        RankRows::new(self.ranks.iter().flat_map(of_rank).collect())
+    }
+
+    /// The rows so far; from now on it counts anew. What is open goes on.
+    pub fn take(&mut self) -> RankRows<RegionId, Row> {
+        let rows = self.rows();
+        self.reset();
+        rows
+    }
+
+    /// The table so far, as [`Regions::table`] makes it.
     pub fn find(&self, rows_max: u32, is_off: impl Fn(Rank, RegionId) -> bool) -> Found {
+        self.table(&self.rows(), rows_max, is_off)
+    }
+
+    /// The table of these rows: those `rows_max` that have the most time
+    /// ([`invivo_proto::control::regions::ROWS_MAX`] at most). `is_off` says which a rank does not
+    /// record.
+    pub fn table(
+        &self,
+        rows: &RankRows<RegionId, Row>,
+        rows_max: u32,
+        is_off: impl Fn(Rank, RegionId) -> bool,
+    ) -> Found {
         let mut found = Found::default();
         found.table.rows_max = rows_max.min(ROWS_MAX);
-        for of_rank in &self.ranks {
-            // Several numbers may be of one region: of a library that was loaded again.
-            let mut rows: BTreeMap<Region, (Row, bool)> = BTreeMap::new();
-            for (number, row) in of_rank.rows_now().into_iter().enumerate() {
-                if row.is_empty() {
-                    continue;
-                }
-                let number = RegionId(REGIONS_END + number as u16);
-                let (region, module) = self.region(of_rank, number);
-                if let Some(module) = module {
-                    let here = || (module.clone(), of_rank.rank);
-                    found.code.entry(region.clone()).or_insert_with(here);
-                }
-                let (sum, off) = rows.entry(region).or_default();
-                sum.add(row);
-                *off |= is_off(of_rank.rank, number);
+        // Several numbers of a rank may be of one region: of a library that was loaded again.
+        let mut sums: BTreeMap<(Rank, Region), (Row, bool)> = BTreeMap::new();
+        // Rows of a rank stand together.
+        let mut latest: Option<&OfRank> = None;
+        for (rank, number, row) in rows.iter() {
+            if latest.is_none_or(|of| of.rank != rank) {
+                latest = self.ranks.iter().find(|of| of.rank == rank);
             }
-            for (region, (row, off)) in rows {
-                let stats = RegionStats {
-                    off: u32::from(off),
-                    ..row.stats(of_rank.rank)
-                };
-                add_row(&mut found.table.rows, region, stats);
+            let Some(of_rank) = latest else { continue };
+            let (region, module) = self.region(of_rank, number);
+            if let Some(module) = module {
+                let here = || (module.clone(), rank);
+                found.code.entry(region.clone()).or_insert_with(here);
             }
+            let (sum, off) = sums.entry((rank, region)).or_default();
+            sum.add(row);
+            *off |= is_off(rank, number);
+        }
+        for ((rank, region), (row, off)) in sums {
+            let stats = RegionStats {
+                off: u32::from(off),
+                ..row.stats(rank)
+            };
+            add_row(&mut found.table.rows, region, stats);
         }
         cut(&mut found.table);
         let Found { table, code } = &mut found;
@@ -91,11 +133,17 @@ impl OfRank {
     }
 }
 
-impl Row {
-    fn add(&mut self, more: Row) {
+impl Sum for Row {
+    fn add(&mut self, more: &Row) {
         self.visits = self.visits.saturating_add(more.visits);
         self.all.add(more.all);
         self.own.add(more.own);
+    }
+}
+
+impl Row {
+    fn is_empty(&self) -> bool {
+        self.visits == 0 && self.all == Spent::default()
     }
 
     fn stats(&self, rank: Rank) -> RegionStats {
@@ -168,6 +216,7 @@ fn cut(table: &mut RegionTable) {
 /// Adds the rows of `from`, which is about other ranks. Sums of all rows, those left out included,
 /// are the same for every shape of the tree; which rows stay is not, where some have to go.
 pub fn merge(into: &mut RegionTable, from: RegionTable) {
+    cover(&mut into.past, from.past);
     // The table of nobody asks for no rows; all others of one question ask for the same.
     into.rows_max = into.rows_max.max(from.rows_max);
     for (region, row) in from.rows {

@@ -67,7 +67,21 @@ fn naive(steps: &[(u64, Step)]) -> Map<u16, RegionStats> {
     rows
 }
 
+/// How long steps take.
+fn length(steps: &[(u64, Step)]) -> u64 {
+    let took = |(ns, step): &(u64, Step)| match step {
+        Step::Call(took) => ns + took,
+        _ => *ns,
+    };
+    steps.iter().map(took).sum()
+}
+
 fn feed(regions: &mut Regions, location: LocationId, steps: &[(u64, Step)]) {
+    feed_from(regions, location, steps, 0);
+}
+
+/// The same, so many ns later.
+fn feed_from(regions: &mut Regions, location: LocationId, steps: &[(u64, Step)], later: u64) {
     for region in 0..4 {
         let name = [b'a' + region as u8];
         regions.learn(
@@ -80,7 +94,7 @@ fn feed(regions: &mut Regions, location: LocationId, steps: &[(u64, Step)]) {
             },
         );
     }
-    let mut now = 1_000;
+    let mut now = 1_000 + later;
     let mut spend = |regions: &mut Regions, ns: u64, in_mpi: bool| {
         now += ns;
         if regions.inside_since(location).is_some() {
@@ -129,6 +143,31 @@ proptest! {
             (row.most, row.least) = ((Rank(3), row.time_ns), (Rank(3), row.time_ns));
         }
         prop_assert_eq!(told, expected);
+    }
+
+    /// Rows that are taken now and then are together those of the whole.
+    #[test]
+    fn pieces_of_the_run_make_the_whole(
+        first in prop::collection::vec(step(), 0..40),
+        second in prop::collection::vec(step(), 0..40),
+    ) {
+        let no_reset = |steps: Vec<(u64, Step)>| -> Vec<(u64, Step)> {
+            let steps = steps.into_iter();
+            steps.filter(|(_, step)| !matches!(step, Step::Reset)).collect()
+        };
+        let (first, second) = (no_reset(first), no_reset(second));
+        let mut pieces = Regions::default();
+        feed(&mut pieces, at(3, 0), &first);
+        let mut rows = pieces.take();
+        prop_assert!(pieces.rows().is_empty());
+        // It begins by the time that it has come to.
+        feed_from(&mut pieces, at(3, 0), &second, length(&first));
+        rows.add(&pieces.rows());
+        let mut whole = Regions::default();
+        feed(&mut whole, at(3, 0), &[first, second].concat());
+        let [pieces, whole] = [(&pieces, &rows), (&whole, &whole.rows())]
+            .map(|(of, rows)| of.table(rows, 100, |_, _| false).table);
+        prop_assert_eq!(pieces, whole);
     }
 
     /// A thread that says which regions are open, at any time, changes nothing.

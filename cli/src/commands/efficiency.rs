@@ -43,7 +43,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         columns_max: args.columns.unwrap_or(0),
         // The numbers are those of all ranks, however many share a row.
         rows_max: 1,
-        ..args.when.request()
+        ..args.when.asked().grid()
     };
     let reply = patiently(&job, async || client.clone().grid(request.clone()).await).await?;
     if args.target.json {

@@ -59,7 +59,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     if let Some(By::Site) = args.by {
         let request = v1::CallSitesRequest {
             rows_max: rank_rows_max,
-            ..args.when.sites()
+            ..args.when.asked().sites()
         };
         let reply = patiently(&job, async || client.clone().call_sites(request).await).await?;
         if args.target.json {
@@ -77,7 +77,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let request = v1::FunctionsRequest {
         per_rank: args.per_rank,
         rank_rows_max,
-        ..args.when.functions()
+        ..args.when.asked().functions()
     };
     let reply = patiently(&job, async || client.clone().functions(request).await).await?;
     if args.target.json {

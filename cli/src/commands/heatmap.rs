@@ -59,7 +59,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         metric: args.metric.to_string(),
         columns_max: args.columns.unwrap_or(0),
         rows_max: args.rows.unwrap_or(0),
-        ..args.when.request()
+        ..args.when.asked().grid()
     };
     let reply = patiently(&job, async || client.clone().grid(request.clone()).await).await?;
     if args.target.json {

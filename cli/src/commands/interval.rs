@@ -2,7 +2,8 @@
 
 use invivo_config::{Time, Value};
 use invivo_grpc::v1::{
-    CallSitesRequest, FunctionsRequest, GridRequest, TableInterval, WaitStatesRequest,
+    CallSitesRequest, FunctionsRequest, GridRequest, MatrixRequest, MessagesRequest,
+    ProfileRequest, RegionsRequest, TableInterval, WaitStatesRequest,
 };
 use invivo_report::units::duration;
 use std::ops::Range;
@@ -24,57 +25,21 @@ impl When {
         self.since.is_some() || self.interval.is_some()
     }
 
-    /// As requests say it: begin, end, and the length of the time up to now, in ns.
-    fn part(&self) -> (u64, u64, u64) {
+    /// As requests say it.
+    pub fn asked(&self) -> Interval {
         let interval = self.interval.clone().unwrap_or(0..0);
-        match (interval.start, interval.end, self.since.map_or(0, Time::ns)) {
+        let asked = Interval {
+            from_ns: interval.start,
+            to_ns: interval.end,
+            last_ns: self.since.map_or(0, Time::ns),
+        };
+        match asked == Interval::default() && self.is_given() {
             // From the begin to now: three zeros would be no interval.
-            (0, 0, 0) if self.is_given() => (1, 0, 0),
-            part => part,
-        }
-    }
-
-    /// A question about this part of the run, and nothing else yet.
-    pub fn request(&self) -> GridRequest {
-        let (from_ns, to_ns, last_ns) = self.part();
-        GridRequest {
-            from_ns,
-            to_ns,
-            last_ns,
-            ..GridRequest::default()
-        }
-    }
-
-    /// The same about the function table.
-    pub fn functions(&self) -> FunctionsRequest {
-        let (from_ns, to_ns, last_ns) = self.part();
-        FunctionsRequest {
-            from_ns,
-            to_ns,
-            last_ns,
-            ..FunctionsRequest::default()
-        }
-    }
-
-    /// The same about call sites.
-    pub fn sites(&self) -> CallSitesRequest {
-        let (from_ns, to_ns, last_ns) = self.part();
-        CallSitesRequest {
-            from_ns,
-            to_ns,
-            last_ns,
-            ..CallSitesRequest::default()
-        }
-    }
-
-    /// The same about wait states.
-    pub fn wait_states(&self) -> WaitStatesRequest {
-        let (from_ns, to_ns, last_ns) = self.part();
-        WaitStatesRequest {
-            from_ns,
-            to_ns,
-            last_ns,
-            ..WaitStatesRequest::default()
+            true => Interval {
+                from_ns: 1,
+                ..asked
+            },
+            false => asked,
         }
     }
 
@@ -85,10 +50,45 @@ impl When {
             (true, None) => "nothing of this time is kept\n\n".into(),
             (true, Some(of)) => {
                 let [from, to] = [of.from_ns, of.to_ns].map(duration);
-                format!("calls that ended from {from} to {to}\n\n")
+                format!("from {from} to {to}\n\n")
             }
         }
     }
+}
+
+/// A part of the run as requests say it, in ns: begin and end, where an end of 0 is now, or the
+/// length of the time up to now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Interval {
+    pub from_ns: u64,
+    pub to_ns: u64,
+    pub last_ns: u64,
+}
+
+/// Questions about a part of the run, and nothing else yet.
+macro_rules! questions {
+    ($($question:ident: $request:ident),*) => {
+        impl Interval {
+            $(
+                #[doc = concat!("A [`", stringify!($request), "`] about this part of the run.")]
+                pub fn $question(self) -> $request {
+                    let Interval { from_ns, to_ns, last_ns } = self;
+                    $request { from_ns, to_ns, last_ns, ..$request::default() }
+                }
+            )*
+        }
+    };
+}
+
+questions! {
+    functions: FunctionsRequest,
+    grid: GridRequest,
+    matrix: MatrixRequest,
+    messages: MessagesRequest,
+    profile: ProfileRequest,
+    regions: RegionsRequest,
+    sites: CallSitesRequest,
+    wait_states: WaitStatesRequest
 }
 
 /// `30s..40s`; the begin may be left out, and the end.

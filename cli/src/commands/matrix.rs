@@ -1,5 +1,6 @@
 //! `invivo matrix`.
 
+use super::interval::When;
 use super::target::Target;
 use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
@@ -12,12 +13,15 @@ use invivo_report::{analyses, coverage, matrix};
 Examples:
   invivo matrix
   invivo matrix --side 4                   folded into four by four blocks of ranks
+  invivo matrix --since 60s                the last minute
   invivo matrix --json | jq '.cells[] | select(.sent.bytes > 1000000)'")]
 pub struct Args {
     /// Rows and columns to show at most; more ranks are folded into blocks [default: 12 as text, 64
     /// as JSON]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     side: Option<u32>,
+    #[command(flatten)]
+    when: When,
     #[command(flatten)]
     target: Target,
 }
@@ -34,14 +38,19 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     } else {
         matrix::SIDE_TEXT
     });
-    let request = v1::MatrixRequest { side_max };
+    let request = v1::MatrixRequest {
+        side_max,
+        ..args.when.asked().matrix()
+    };
     let reply = patiently(&job, async || client.clone().matrix(request).await).await?;
     if args.target.json {
         print_json(&reply)?;
     } else {
         let coverage = coverage::text(&reply.coverage.clone().unwrap_or_default());
         let notes = analyses::notes(reply.analysis.as_ref());
-        print(&format!("{}\n{notes}{coverage}", matrix::text(&reply)))?;
+        let heading = args.when.heading(reply.interval.as_ref());
+        let table = matrix::text(&reply);
+        print(&format!("{heading}{table}\n{notes}{coverage}"))?;
     }
     Ok(Outcome::Done)
 }

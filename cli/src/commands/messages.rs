@@ -1,10 +1,10 @@
 //! `invivo messages`.
 
+use super::interval::When;
 use super::target::Target;
 use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
 use crate::view::messages;
-use invivo_grpc::v1;
 use invivo_report::{analyses, coverage};
 
 /// Options of `invivo messages`.
@@ -12,8 +12,11 @@ use invivo_report::{analyses, coverage};
 #[command(after_help = "\
 Examples:
   invivo messages
+  invivo messages --since 60s              the last minute
   invivo messages --json | jq '.late_sender.sum_ns / 1e9'")]
 pub struct Args {
+    #[command(flatten)]
+    when: When,
     #[command(flatten)]
     target: Target,
 }
@@ -25,14 +28,16 @@ pub struct Args {
 /// Why they cannot be shown.
 pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let (job, client) = args.target.client(Scope::View)?;
-    let request = v1::MessagesRequest {};
+    let request = args.when.asked().messages();
     let reply = patiently(&job, async || client.clone().messages(request).await).await?;
     if args.target.json {
         print_json(&reply)?;
     } else {
         let coverage = coverage::text(&reply.coverage.clone().unwrap_or_default());
         let notes = analyses::notes(reply.analysis.as_ref());
-        print(&format!("{}\n{notes}{coverage}", messages::text(&reply)))?;
+        let heading = args.when.heading(reply.interval.as_ref());
+        let text = messages::text(&reply);
+        print(&format!("{heading}{text}\n{notes}{coverage}"))?;
     }
     Ok(Outcome::Done)
 }

@@ -110,7 +110,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
 
 async fn show(when: &When, target: &Target) -> anyhow::Result<Outcome> {
     let (job, client) = target.client(Scope::View)?;
-    let part = when.request();
+    let part = when.asked().grid();
     let measured = patiently(&job, async || measured::ask(client.clone(), &part).await).await?;
     if target.json {
         print_json(&measured)?;

@@ -75,12 +75,9 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let (job, client) = args.target.client(Scope::View)?;
     // No ranks mean all ranks.
     let ranks = args.rank.iter().flat_map(Ranges::iter).collect();
-    let when = args.when.request();
     let request = v1::ProfileRequest {
         ranks,
-        from_ns: when.from_ns,
-        to_ns: when.to_ns,
-        last_ns: when.last_ns,
+        ..args.when.asked().profile()
     };
     let ask =
         async || patiently(&job, async || client.clone().profile(request.clone()).await).await;

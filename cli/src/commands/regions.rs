@@ -1,10 +1,10 @@
 //! `invivo regions`.
 
+use super::interval::When;
 use super::target::Target;
 use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
 use invivo_grpc::convert::regions::cut;
-use invivo_grpc::v1;
 use invivo_report::regions::{self, Order};
 use invivo_report::{analyses, coverage};
 
@@ -20,6 +20,7 @@ of time that was spent in MPI. All are sums over threads and ranks.
 Examples:
   invivo regions
   invivo regions --sort mpi --rows 10      those with the most time in MPI
+  invivo regions --interval 30s..40s       what was spent then
   invivo regions --json | jq '.rows[] | select(.kind == \"marked\").name'")]
 pub struct Args {
     /// By what rows are sorted, the largest first
@@ -28,6 +29,8 @@ pub struct Args {
     /// Rows to show at most [default: 40 as text, 2048 as JSON]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rows: Option<u32>,
+    #[command(flatten)]
+    when: When,
     #[command(flatten)]
     target: Target,
 }
@@ -55,7 +58,7 @@ const ROWS_TEXT: u32 = 40;
 pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let (job, client) = args.target.client(Scope::View)?;
     // All rows: the gateway would cut them by own time.
-    let request = v1::RegionsRequest::default();
+    let request = args.when.asked().regions();
     let mut reply = patiently(&job, async || client.clone().regions(request).await).await?;
     let order = match args.sort {
         Sort::Own => Order::Own,
@@ -73,7 +76,8 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     if args.target.json {
         print_json(&reply)?;
     } else {
-        let mut text = regions::text(&reply);
+        let mut text = args.when.heading(reply.interval.as_ref());
+        text.push_str(&regions::text(&reply));
         text.push('\n');
         text.push_str(&analyses::notes(reply.analysis.as_ref()));
         text.push_str(&coverage::text(&reply.coverage.unwrap_or_default()));

@@ -97,7 +97,10 @@ async fn asked(mut client: Client) -> Result<Response<Answers>, Status> {
         rank_rows_max: RANK_ROWS_MAX,
         ..v1::FunctionsRequest::default()
     };
-    let matrix = v1::MatrixRequest { side_max: SIDE_MAX };
+    let matrix = v1::MatrixRequest {
+        side_max: SIDE_MAX,
+        ..v1::MatrixRequest::default()
+    };
     let functions = client.functions(functions).await?.into_inner();
     let matrix = client.matrix(matrix).await?.into_inner();
     let waits = client.wait_states(v1::WaitStatesRequest::default()).await?;

@@ -61,7 +61,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     // Before anything is asked of the job.
     let writer = Writer::new(&args.dir).with_context(cannot)?;
     let (job, client) = args.target.client(Scope::Control)?;
-    let interval = args.when.request();
+    let interval = args.when.asked().grid();
     let request = v1::SaveRequest {
         from_ns: interval.from_ns,
         to_ns: interval.to_ns,

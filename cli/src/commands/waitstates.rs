@@ -63,7 +63,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let default = if args.target.json { 0 } else { RANKS_SHOWN };
     let request = v1::WaitStatesRequest {
         ranks_max: args.ranks.unwrap_or(default),
-        ..args.when.wait_states()
+        ..args.when.asked().wait_states()
     };
     let reply = patiently(&job, async || client.clone().wait_states(request).await).await?;
     if args.target.json {
@@ -83,7 +83,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
 async fn by_site(args: Args) -> anyhow::Result<Outcome> {
     let (job, client) = args.target.client(Scope::View)?;
     // Sites are chosen here: the gateway knows those with the most time, not with the most waiting.
-    let request = args.when.sites();
+    let request = args.when.asked().sites();
     let reply = patiently(&job, async || client.clone().call_sites(request).await).await?;
     if args.target.json {
         print_json(&reply)?;

@@ -221,7 +221,10 @@ impl<L> Session<'_, L> {
         let ask = async || -> Result<Answer, CallError> {
             let client = || self.client.clone();
             if kind == Kind::Matrix {
-                let request = MatrixRequest { side_max: SIDE_MAX };
+                let request = MatrixRequest {
+                    side_max: SIDE_MAX,
+                    ..MatrixRequest::default()
+                };
                 let reply = patiently(self.job, async || client().matrix(request).await).await?;
                 return Ok(Answer::Matrix(reply));
             }

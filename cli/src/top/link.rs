@@ -52,7 +52,11 @@ impl Link {
     /// Asks for the matrix.
     pub fn want_matrix(&mut self, side_max: u32) {
         self.want(async move |mut client| {
-            let reply = client.matrix(MatrixRequest { side_max }).await?;
+            let request = MatrixRequest {
+                side_max,
+                ..MatrixRequest::default()
+            };
+            let reply = client.matrix(request).await?;
             Ok(Event::Matrix(reply.into_inner()))
         });
     }

@@ -160,6 +160,7 @@ pub fn matrix(side: u32, block_ranks: u32) -> MatrixReply {
             bytes: 9,
         }),
         outside: None,
+        interval: None,
     }
 }
 

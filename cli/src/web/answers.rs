@@ -3,6 +3,7 @@
 use super::json::text;
 use super::timeline::{self, Part};
 use crate::client::Client;
+use crate::commands::interval::Interval;
 use crate::commands::{hang, status};
 use crate::look::{self, Looker};
 use crate::profile::without_inside;
@@ -34,6 +35,17 @@ pub struct Asked {
     last_rank: Option<u32>,
     /// 1: also what is inside the MPI library.
     inside: u8,
+}
+
+impl Asked {
+    /// Which part of the run it is about.
+    fn interval(&self) -> Interval {
+        Interval {
+            from_ns: self.from_ns,
+            to_ns: self.to_ns,
+            last_ns: self.last_ns,
+        }
+    }
 }
 
 /// The words of the questions, for whoever asks another one.
@@ -88,9 +100,7 @@ impl Answers {
                 let request = v1::FunctionsRequest {
                     per_rank: asked.per_rank,
                     rank_rows_max: asked.rows,
-                    from_ns: asked.from_ns,
-                    to_ns: asked.to_ns,
-                    last_ns: asked.last_ns,
+                    ..asked.interval().functions()
                 };
                 let reply = client.functions(request).await?.into_inner();
                 noted(&reply, &[&reply.analysis])?
@@ -98,16 +108,16 @@ impl Answers {
             "sites" => {
                 let request = v1::CallSitesRequest {
                     rows_max: asked.rows,
-                    from_ns: asked.from_ns,
-                    to_ns: asked.to_ns,
-                    last_ns: asked.last_ns,
+                    ..asked.interval().sites()
                 };
                 let reply = client.call_sites(request).await?.into_inner();
                 noted(&reply, &[&reply.analysis])?
             }
             "regions" => {
-                let rows_max = asked.rows;
-                let request = v1::RegionsRequest { rows_max };
+                let request = v1::RegionsRequest {
+                    rows_max: asked.rows,
+                    ..asked.interval().regions()
+                };
                 let reply = client.regions(request).await?.into_inner();
                 let mut notes = regions::losses(&reply);
                 notes.extend(reply.analysis.iter().flat_map(analyses::sentences));
@@ -121,9 +131,7 @@ impl Answers {
                 let ranks = ranks(asked);
                 let request = v1::ProfileRequest {
                     ranks,
-                    from_ns: asked.from_ns,
-                    to_ns: asked.to_ns,
-                    last_ns: asked.last_ns,
+                    ..asked.interval().profile()
                 };
                 let mut reply = client.profile(request).await?.into_inner();
                 if asked.inside == 0 {
@@ -136,8 +144,11 @@ impl Answers {
                 })?
             }
             "matrix" => {
-                let side_max = asked.side;
-                let reply = client.matrix(v1::MatrixRequest { side_max }).await?;
+                let request = v1::MatrixRequest {
+                    side_max: asked.side,
+                    ..asked.interval().matrix()
+                };
+                let reply = client.matrix(request).await?;
                 noted(reply.get_ref(), &[&reply.get_ref().analysis])?
             }
             "heatmap" => {
@@ -154,7 +165,8 @@ impl Answers {
                 noted(&reply, &[&reply.analysis])?
             }
             "messages" => {
-                let reply = client.messages(v1::MessagesRequest {}).await?.into_inner();
+                let request = asked.interval().messages();
+                let reply = client.messages(request).await?.into_inner();
                 with_text(&reply, messages::text(&reply), &[&reply.analysis])?
             }
             "hang" => {
@@ -172,9 +184,7 @@ impl Answers {
             "waitstates" => {
                 let request = v1::WaitStatesRequest {
                     ranks_max: asked.ranks,
-                    from_ns: asked.from_ns,
-                    to_ns: asked.to_ns,
-                    last_ns: asked.last_ns,
+                    ..asked.interval().wait_states()
                 };
                 let reply = client.wait_states(request).await?.into_inner();
                 let sentence = wait_states::worst(&reply);
@@ -293,11 +303,9 @@ fn ranks(asked: &Asked) -> Vec<v1::RankRange> {
 fn grid(asked: &Asked) -> v1::GridRequest {
     v1::GridRequest {
         metric: asked.metric.clone(),
-        from_ns: asked.from_ns,
-        to_ns: asked.to_ns,
-        last_ns: asked.last_ns,
         columns_max: asked.columns,
         rows_max: asked.rows,
+        ..asked.interval().grid()
     }
 }
 

@@ -343,6 +343,7 @@ pub fn matrix_reply(
 
     v1::MatrixReply {
         analysis: None,
+        interval: None,
         coverage: Some(coverage.into()),
         ranks,
         block_ranks: given_ranks.saturating_mul(folded),
@@ -395,6 +396,7 @@ pub fn messages_reply(messages: &Messages, coverage: v1::Coverage) -> v1::Messag
         untimed: messages.untimed,
         clock_error_ns: messages.clock_error_ns,
         analysis: None,
+        interval: None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Answers about regions of the program: the stretches that it marks, and its instrumented
 //! functions.
 
+use super::profile::Past;
 use super::sites::Place;
 use super::stacks::Named;
 use crate::ids::Rank;
@@ -88,4 +89,6 @@ pub struct RegionTable {
     /// Rows whose names did not come in time; the next answer has them.
     pub unnamed: u64,
     pub unrecorded: Unrecorded,
+    /// It is of time that was spent in this one; otherwise of all.
+    pub past: Option<Past>,
 }

@@ -117,6 +117,8 @@ pub struct Matrix {
     pub unresolved: Traffic,
     /// Traffic on communicators with processes that are no ranks of the job.
     pub outside: Traffic,
+    /// As in [`FunctionTable`].
+    pub past: Option<Past>,
 }
 
 /// Point-to-point messages, each counted where its receiver is, once send and receive have been put
@@ -141,6 +143,8 @@ pub struct Messages {
     /// How far job time may have been off in any of these times, in ns; ranks of one node share a
     /// clock.
     pub clock_error_ns: u64,
+    /// As in [`FunctionTable`].
+    pub past: Option<Past>,
 }
 
 /// Endpoints of messages that will never be matched, by reason.

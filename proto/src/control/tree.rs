@@ -210,11 +210,16 @@ pub enum Query {
     Matrix {
         /// Rows and columns, at most: where there are more ranks, neighbours share a block.
         side_max: u32,
+        /// As in [`Query::Functions`].
+        past: Option<Past>,
     },
     /// What the ranks are doing.
     Status,
     /// Point-to-point messages, sends matched with their receives.
-    Messages,
+    Messages {
+        /// As in [`Query::Functions`].
+        past: Option<Past>,
+    },
     /// What the buffers hold and what they gave up.
     Buffers,
     /// What one location's buffer keeps, a page of it.
@@ -297,6 +302,8 @@ pub enum Query {
         /// Names of functions that nobody knows yet are looked up, which takes supervisors most of
         /// a second, or more where a program is large. Else what is known is answered at once.
         named: bool,
+        /// As in [`Query::Functions`].
+        past: Option<Past>,
     },
     /// What is recorded of regions and functions.
     Selection,

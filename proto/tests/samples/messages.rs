@@ -119,9 +119,12 @@ pub fn downs() -> Vec<Down> {
             rank_rows_max: 1,
             past: None,
         },
-        Query::Matrix { side_max: 64 },
+        Query::Matrix {
+            side_max: 64,
+            past: None,
+        },
         Query::Status,
-        Query::Messages,
+        Query::Messages { past: None },
         Query::Buffers,
         Query::Records {
             location: location(),
@@ -170,6 +173,7 @@ pub fn downs() -> Vec<Down> {
         Query::Regions {
             rows_max: 40,
             named: true,
+            past: None,
         },
         Query::Selection,
         Query::Metrics,

@@ -122,6 +122,7 @@ pub fn regions() -> RegionTable {
             repaired: 6,
             too_deep: 7,
         },
+        past: None,
     }
 }
 
@@ -145,6 +146,7 @@ pub fn matrix() -> Matrix {
             messages: 2,
             bytes: 16,
         },
+        past: Some(past()),
     }
 }
 
@@ -164,6 +166,7 @@ pub fn of_messages() -> Messages {
         late_sender: moments(),
         untimed: 1,
         clock_error_ns: 800,
+        past: None,
     }
 }
 

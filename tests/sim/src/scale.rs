@@ -57,9 +57,12 @@ pub const QUERIES: [Query; 5] = [
         rank_rows_max: 32,
         past: None,
     },
-    Query::Matrix { side_max: 64 },
+    Query::Matrix {
+        side_max: 64,
+        past: None,
+    },
     Query::Status,
-    Query::Messages,
+    Query::Messages { past: None },
     Query::Grid(GridQuery {
         metric: Metric::OfCalls(CallMetric::MpiTime),
         from_ns: 0,

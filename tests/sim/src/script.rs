@@ -33,8 +33,9 @@ pub fn plan(case: &Case) -> Vec<(Time, Ask)> {
             },
             2 => Query::Matrix {
                 side_max: [1, 7, 64][rng.usize(..3)],
+                past: None,
             },
-            3 => Query::Messages,
+            3 => Query::Messages { past: None },
             4 => Query::Analyses,
             _ => Query::Status,
         };

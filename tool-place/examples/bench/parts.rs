@@ -293,7 +293,9 @@ impl Keep for Pairs {
     }
 
     fn check(&mut self, expected: &Expected) -> Result<()> {
-        expected.check_messages(&self.2.partial()).map(drop)
+        expected
+            .check_messages(&self.2.messages().to_partial())
+            .map(drop)
     }
 }
 

@@ -147,8 +147,11 @@ impl Stage for Whole {
             rank_rows_max: 0,
             past: None,
         })?;
-        let (matrix, _) = self.ask(Query::Matrix { side_max: SIDE_MAX })?;
-        let (messages, _) = self.ask(Query::Messages)?;
+        let (matrix, _) = self.ask(Query::Matrix {
+            side_max: SIDE_MAX,
+            past: None,
+        })?;
+        let (messages, _) = self.ask(Query::Messages { past: None })?;
         let (Partial::Functions(functions), Partial::Matrix(matrix), Partial::Messages(messages)) =
             (functions, matrix, messages)
         else {

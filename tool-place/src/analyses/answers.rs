@@ -2,13 +2,14 @@
 
 use super::Analyses;
 use super::pieces::{Chosen, Piece};
-use invivo_analysis::functions;
-use invivo_analysis::rank_rows::RankRows;
+use invivo_analysis::rank_rows::{RankRows, Sum};
 use invivo_analysis::sites::Found;
 use invivo_analysis::waits::Sums;
+use invivo_analysis::{functions, messages, regions};
 use invivo_proto::control::profile::Past;
 use invivo_proto::control::results::{FunctionTable, Matrix, Messages};
 use invivo_proto::control::wait_states::WaitStates;
+use invivo_proto::ids::{Rank, RegionId};
 
 impl Analyses {
     /// The function table so far or of some time, with at most so many rows by rank.
@@ -32,12 +33,12 @@ impl Analyses {
     }
 
     /// What an answer is made of.
-    fn chosen(&self, past: Option<Past>) -> Chosen<'_> {
+    fn chosen(&self, past: Option<Past>) -> Chosen<'_, Piece> {
         self.pieces.choose(past, self.anchor.1)
     }
 
     /// Waiting in what was chosen.
-    fn waits(&self, chosen: &Chosen<'_>) -> Sums {
+    fn waits(&self, chosen: &Chosen<'_, Piece>) -> Sums {
         let mut sums = Sums::default();
         for piece in &chosen.pieces {
             sums.add(&piece.waits);
@@ -48,14 +49,48 @@ impl Analyses {
         sums
     }
 
-    /// The communication matrix so far, in at most so many rows and columns.
-    pub fn matrix(&self, side_max: u32) -> Matrix {
-        self.matrix.to_partial(self.job_ranks, side_max)
+    /// The communication matrix so far or of some time, in at most so many rows and columns.
+    pub fn matrix(&self, side_max: u32, past: Option<Past>) -> Matrix {
+        let chosen = self.pieces.choose_cells(past, self.anchor.1);
+        let cells = rows(&chosen, |piece| &piece.0, || self.matrix.rows());
+        Matrix {
+            past: chosen.of,
+            ..self.matrix.table(&cells, self.job_ranks, side_max)
+        }
     }
 
-    /// Messages so far.
-    pub fn messages(&self) -> Messages {
-        self.traffic.partial()
+    /// Messages so far or of some time.
+    pub fn messages(&self, past: Option<Past>) -> Messages {
+        let chosen = self.chosen(past);
+        let messages = self.traffic.messages();
+        let mut sums = messages::EMPTY;
+        for piece in &chosen.pieces {
+            messages::merge(&mut sums, &piece.messages);
+        }
+        if chosen.with_now {
+            messages::merge(&mut sums, messages.sums());
+            // What waits for definitions does so now.
+            messages.add_unresolved(&mut sums);
+        }
+        Messages {
+            past: chosen.of,
+            ..sums
+        }
+    }
+
+    /// The table of regions so far or of some time, without names, with at most so many rows.
+    /// `is_off` says which a rank does not record.
+    pub fn regions(
+        &self,
+        rows_max: u32,
+        past: Option<Past>,
+        is_off: impl Fn(Rank, RegionId) -> bool,
+    ) -> regions::Found {
+        let chosen = self.chosen(past);
+        let rows = rows(&chosen, |piece| &piece.regions, || self.regions.rows());
+        let mut found = self.regions.table(&rows, rows_max, is_off);
+        found.table.past = chosen.of;
+        found
     }
 
     /// Who waited for whom so far or in some time, with so many rows by rank at most.
@@ -74,11 +109,11 @@ impl Analyses {
 }
 
 /// The rows of what was chosen; `now` are those of the piece that is not over.
-fn rows<K: Copy + Ord>(
-    chosen: &Chosen<'_>,
-    of: impl Fn(&Piece) -> &RankRows<K>,
-    now: impl FnOnce() -> RankRows<K>,
-) -> RankRows<K> {
+fn rows<P, K: Copy + Ord, V: Sum>(
+    chosen: &Chosen<'_, P>,
+    of: impl Fn(&P) -> &RankRows<K, V>,
+    now: impl FnOnce() -> RankRows<K, V>,
+) -> RankRows<K, V> {
     let mut rows = if chosen.with_now {
         now()
     } else {

@@ -1,24 +1,51 @@
 //! What was counted in pieces of the run, so that tables of any interval can be asked for.
 
 use super::Analyses;
-use invivo_analysis::functions::Functions;
 use invivo_analysis::history::{Counted, History};
+use invivo_analysis::matrix::{Directions, With};
+use invivo_analysis::messages;
 use invivo_analysis::rank_rows::RankRows;
-use invivo_analysis::sites::{self, Sites};
-use invivo_analysis::waits::{Sums, Waits};
+use invivo_analysis::regions::Row;
+use invivo_analysis::sites;
+use invivo_analysis::waits::Sums;
 use invivo_proto::control::profile::Past;
+use invivo_proto::control::results::Messages;
 use invivo_proto::ids::RegionId;
 
 /// Rows that are kept of a rank, of some hundred bytes each: 1 MiB. Programs that call MPI from
 /// thirty places need half of it for as many pieces as there may be.
 const ROWS_OF_RANK: usize = 1 << 13;
+/// Cells of the matrix that are kept of a rank, of 48 bytes: 192 KiB. Where ranks have many peers,
+/// pieces of the matrix are wider than those of tables.
+const CELLS_OF_RANK: usize = 1 << 12;
 
-/// What was counted in a piece of the run.
-#[derive(Clone, Debug, Default)]
+/// What was counted in a piece of the run, but for the matrix.
+#[derive(Clone, Debug)]
 pub struct Piece {
     pub functions: RankRows<RegionId>,
     pub sites: RankRows<sites::At>,
+    pub regions: RankRows<RegionId, Row>,
+    pub messages: Messages,
     pub waits: Sums,
+}
+
+/// The cells of the matrix in a piece of the run.
+#[derive(Clone, Debug, Default)]
+pub struct Cells(pub RankRows<With, Directions>);
+
+// What the memory that the manual states is computed from.
+const _: () = assert!(size_of::<(With, Directions)>() == 40);
+
+impl Default for Piece {
+    fn default() -> Piece {
+        Piece {
+            functions: RankRows::default(),
+            sites: RankRows::default(),
+            regions: RankRows::default(),
+            messages: messages::EMPTY,
+            waits: Sums::default(),
+        }
+    }
 }
 
 impl Counted for Piece {
@@ -26,73 +53,81 @@ impl Counted for Piece {
         self.functions.add(&from.functions);
         self.sites.add(&from.sites);
         sites::limit(&mut self.sites);
+        self.regions.add(&from.regions);
+        messages::merge(&mut self.messages, &from.messages);
         self.waits.add(&from.waits);
     }
 
     fn rows(&self) -> usize {
-        self.functions.len() + self.sites.len() + self.waits.rows()
+        self.functions.len() + self.sites.len() + self.regions.len() + self.waits.rows()
+    }
+}
+
+impl Counted for Cells {
+    fn add(&mut self, from: &Cells) {
+        self.0.add(&from.0);
+    }
+
+    fn rows(&self) -> usize {
+        self.0.len()
     }
 }
 
 /// The pieces of which an answer is.
-pub struct Chosen<'a> {
-    pub pieces: Vec<&'a Piece>,
+pub struct Chosen<'a, T> {
+    pub pieces: Vec<&'a T>,
     /// The piece that is not over belongs to it.
     pub with_now: bool,
     /// Of which time they are, where one was asked for.
     pub of: Option<Past>,
 }
 
+/// Those that a time touches, of all of it where none is given.
+fn choose<T: Counted>(of: &History<T>, past: Option<Past>, now_ns: u64) -> Chosen<'_, T> {
+    let Some(past) = past else {
+        return Chosen {
+            pieces: vec![of.whole()],
+            with_now: true,
+            of: None,
+        };
+    };
+    let within = of.within(past, now_ns);
+    Chosen {
+        pieces: within.pieces,
+        with_now: within.with_now,
+        of: within.of,
+    }
+}
+
 /// The pieces of the run so far.
-pub struct Pieces(History<Piece>);
+pub struct Pieces {
+    tables: History<Piece>,
+    cells: History<Cells>,
+}
 
 impl Pieces {
     /// Of a place with so many ranks.
     pub fn new(ranks: usize) -> Pieces {
-        Pieces(History::new(ROWS_OF_RANK * ranks.max(1)))
+        Pieces {
+            tables: History::new(ROWS_OF_RANK * ranks.max(1)),
+            cells: History::new(CELLS_OF_RANK * ranks.max(1)),
+        }
     }
 
-    /// Those that a time touches, of all of it where none is given.
-    pub fn choose(&self, past: Option<Past>, now_ns: u64) -> Chosen<'_> {
-        let Some(past) = past else {
-            return Chosen {
-                pieces: vec![self.0.whole()],
-                with_now: true,
-                of: None,
-            };
-        };
-        let within = self.0.within(past, now_ns);
-        Chosen {
-            pieces: within.pieces,
-            with_now: within.with_now,
-            of: within.of,
-        }
+    /// Those of tables.
+    pub fn choose(&self, past: Option<Past>, now_ns: u64) -> Chosen<'_, Piece> {
+        choose(&self.tables, past, now_ns)
+    }
+
+    /// Those of the matrix.
+    pub fn choose_cells(&self, past: Option<Past>, now_ns: u64) -> Chosen<'_, Cells> {
+        choose(&self.cells, past, now_ns)
     }
 
     /// Forgets everything: the run begins at `at_ns` (job time).
     pub fn forget(&mut self, at_ns: u64) {
-        self.0.forget(at_ns);
-    }
-
-    /// Whether a piece is over.
-    pub fn are_due(&mut self, now_ns: u64) -> bool {
-        self.0.is_due(now_ns)
-    }
-
-    /// A piece is over. What was counted in it is taken.
-    pub fn end_piece(
-        &mut self,
-        now_ns: u64,
-        functions: &mut Functions,
-        sites: &mut Sites,
-        waits: &mut Waits,
-    ) {
-        let piece = Piece {
-            functions: functions.take(),
-            sites: sites.take(),
-            waits: waits.take_sums(),
-        };
-        self.0.end_piece(now_ns, piece);
+        self.tables.forget(at_ns);
+        self.cells.forget(at_ns);
     }
 }
 
@@ -100,19 +135,22 @@ impl Analyses {
     /// Whether a piece of the run is over. Pieces lie on the axis of job time, so that there is none
     /// before that is known.
     pub fn is_piece_over(&mut self) -> bool {
-        self.known_since.is_some() && self.pieces.are_due(self.anchor.1)
+        self.known_since.is_some() && self.pieces.tables.is_due(self.anchor.1)
     }
 
     /// A piece of the run is over, and everything that was recorded in it has been taken.
     pub fn end_piece(&mut self) {
-        let Analyses {
-            pieces,
-            functions,
-            sites,
-            traffic,
-            anchor,
-            ..
-        } = self;
-        pieces.end_piece(anchor.1, functions, sites, traffic.waits_mut());
+        let now_ns = self.anchor.1;
+        let (messages, waits) = self.traffic.take_sums();
+        let piece = Piece {
+            functions: self.functions.take(),
+            sites: self.sites.take(),
+            regions: self.regions.take(),
+            messages,
+            waits,
+        };
+        self.pieces.tables.end_piece(now_ns, piece);
+        let cells = Cells(self.matrix.take());
+        self.pieces.cells.end_piece(now_ns, cells);
     }
 }

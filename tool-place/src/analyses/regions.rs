@@ -2,18 +2,12 @@
 
 use super::{Analyses, OneSink};
 use crate::cuts::Cuts;
-use invivo_analysis::regions::{Found, Met, Spent, Visit};
+use invivo_analysis::regions::{Met, Spent, Visit};
 use invivo_proto::control::analyses::Analysis;
 use invivo_proto::ids::{LocationId, Rank, RegionId};
 use invivo_proto::record::OpenRegion;
 
 impl Analyses {
-    /// The table of regions so far, without names, with at most so many rows.
-    /// `is_off` says which a rank does not record.
-    pub fn regions(&self, rows_max: u32, is_off: impl Fn(Rank, RegionId) -> bool) -> Found {
-        self.regions.find(rows_max, is_off)
-    }
-
     /// The regions that a rank has met.
     pub fn regions_met(&self, rank: Rank) -> impl Iterator<Item = Met<'_>> {
         self.regions.met(rank)

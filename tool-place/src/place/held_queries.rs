@@ -41,7 +41,7 @@ pub fn is_about_peers(query: &Query) -> bool {
     matches!(
         query,
         Query::Matrix { .. }
-            | Query::Messages
+            | Query::Messages { .. }
             | Query::Records { .. }
             | Query::Timeline { .. }
             | Query::WaitStates { .. }

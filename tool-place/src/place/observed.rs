@@ -280,6 +280,9 @@ impl Observed {
                 | Query::Sites { .. }
                 | Query::Functions { past: Some(_), .. }
                 | Query::WaitStates { past: Some(_), .. }
+                | Query::Matrix { past: Some(_), .. }
+                | Query::Messages { past: Some(_) }
+                | Query::Regions { past: Some(_), .. }
                 | Query::Selection
                 | Query::Metrics
         ) {

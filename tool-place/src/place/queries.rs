@@ -59,9 +59,13 @@ impl Queries {
                 let found = Found::Sites(local.feed.analyses.sites(rows_max, past));
                 return self.names(now, wave, found, named, local);
             }
-            Query::Regions { rows_max, named } => {
+            Query::Regions {
+                rows_max,
+                named,
+                past,
+            } => {
                 let is_off = |rank, region| local.is_off(rank, region);
-                let mut found = local.feed.analyses.regions(rows_max, is_off);
+                let mut found = local.feed.analyses.regions(rows_max, past, is_off);
                 found.table.unrecorded = local.unrecorded_regions();
                 return self.names(now, wave, Found::Regions(found), named, local);
             }
@@ -89,7 +93,9 @@ impl Queries {
                 rank_rows_max,
                 past,
             } => Partial::Functions(local.feed.analyses.functions(rank_rows_max, past)),
-            Query::Matrix { side_max } => Partial::Matrix(local.feed.analyses.matrix(side_max)),
+            Query::Matrix { side_max, past } => {
+                Partial::Matrix(local.feed.analyses.matrix(side_max, past))
+            }
             Query::Analyses => {
                 let from_ns = local.feed.cuts.reset_job_ns();
                 let now_ns = local.time_point(now, clock).job_ns();
@@ -99,7 +105,9 @@ impl Queries {
             Query::WaitStates { ranks_max, past } => {
                 Partial::WaitStates(Box::new(local.feed.analyses.wait_states(ranks_max, past)))
             }
-            Query::Messages => Partial::Messages(Box::new(local.feed.analyses.messages())),
+            Query::Messages { past } => {
+                Partial::Messages(Box::new(local.feed.analyses.messages(past)))
+            }
             Query::Grid(asked) => Partial::Grid(Box::new(grid::answer(&asked, now, clock, local))),
             Query::Status => Partial::Status(answers::status(now, clock, commands, local)),
             Query::Buffers => {

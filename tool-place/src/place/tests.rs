@@ -145,7 +145,10 @@ fn records_of_a_dead_rank_are_taken_before_its_report() {
     assert_eq!(said, [Up::RankEnded(ended)]);
     scene.down(Down::Query {
         wave: WaveId(2),
-        query: Query::Matrix { side_max: 8 },
+        query: Query::Matrix {
+            side_max: 8,
+            past: None,
+        },
     });
     let [Up::Partial { coverage, .. }] = &scene.said()[..] else {
         panic!("no answer")
@@ -196,7 +199,10 @@ fn what_a_rank_does_behind_its_supervisors_end_is_taken() {
     assert!(matches!(&scene.step(1)[..], [Up::RankEnded(_)]));
     scene.down(Down::Query {
         wave: WaveId(2),
-        query: Query::Matrix { side_max: 8 },
+        query: Query::Matrix {
+            side_max: 8,
+            past: None,
+        },
     });
     let [Up::Partial { coverage, .. }] = &scene.said()[..] else {
         panic!("no answer")
@@ -370,7 +376,10 @@ fn packets_that_are_not_their_senders_are_refused_and_counted() {
     scene.place.packet(WorldRank(0), None);
     scene.down(Down::Query {
         wave: WaveId(1),
-        query: Query::Matrix { side_max: 8 },
+        query: Query::Matrix {
+            side_max: 8,
+            past: None,
+        },
     });
     let [Up::Partial { coverage, .. }] = &scene.said()[..] else {
         panic!("no answer")
@@ -391,7 +400,10 @@ fn packets_that_are_not_their_senders_are_refused_and_counted() {
     scene.place.packet(WorldRank(0), Some(&message));
     scene.down(Down::Query {
         wave: WaveId(2),
-        query: Query::Matrix { side_max: 8 },
+        query: Query::Matrix {
+            side_max: 8,
+            past: None,
+        },
     });
     let [Up::Partial { coverage, .. }] = &scene.said()[..] else {
         panic!("no answer")

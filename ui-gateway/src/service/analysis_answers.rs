@@ -67,37 +67,6 @@ impl Service {
         }))
     }
 
-    /// The table of regions.
-    pub(super) async fn answer_regions(
-        &self,
-        asked: &v1::RegionsRequest,
-        token: TokenId,
-    ) -> Result<Response<v1::RegionsReply>, Status> {
-        let rows_max = or_default(
-            asked.rows_max,
-            limits::REGION_ROWS_MAX,
-            limits::REGION_ROWS_MAX,
-        );
-        let share = self
-            .answer_budget
-            .share(rows_max as usize * limits::REGION_ROW_BYTES, token)?;
-        // All that the tree gives, as for call sites.
-        let query = Query::Regions {
-            rows_max: limits::REGION_ROWS_MAX,
-            named: true,
-        };
-        let (reply, analysis) = self.query_analysis(token, query, Analysis::Regions).await?;
-        let Answer::Regions(table, coverage) = &reply.answer else {
-            return Err(LinkError::Mismatched.into());
-        };
-        let coverage = convert::coverage(coverage, &reply.missing);
-        let message = v1::RegionsReply {
-            analysis: Some(analysis),
-            ..convert::regions::reply(table, rows_max, coverage)
-        };
-        Ok(large(message, share))
-    }
-
     /// What is recorded.
     pub(super) async fn answer_selection(
         &self,
@@ -141,34 +110,6 @@ impl Service {
         };
         let coverage = convert::coverage(coverage, &reply.missing);
         Ok(Response::new(convert::metrics::reply(status, coverage)))
-    }
-
-    /// The communication matrix; 0 asks for the default size.
-    pub(super) async fn answer_matrix(
-        &self,
-        side_max: u32,
-        token: TokenId,
-    ) -> Result<Response<v1::MatrixReply>, Status> {
-        let side_max = or_default(
-            side_max,
-            limits::MATRIX_SIDE_DEFAULT,
-            limits::MATRIX_SIDE_MAX,
-        );
-        let cells = side_max as usize * side_max as usize;
-        let share = self
-            .answer_budget
-            .share(cells * limits::MATRIX_CELL_BYTES, token)?;
-        let query = Query::Matrix { side_max };
-        let (reply, analysis) = self.query_analysis(token, query, Analysis::Matrix).await?;
-        let Answer::Matrix(matrix, coverage) = &reply.answer else {
-            return Err(LinkError::Mismatched.into());
-        };
-        let message = v1::MatrixReply {
-            coverage: Some(convert::coverage(coverage, &reply.missing)),
-            analysis: Some(analysis),
-            ..convert::matrix_reply(matrix, coverage, coverage.ranks, side_max)
-        };
-        Ok(large(message, share))
     }
 
     /// What the ranks did over time.
@@ -216,24 +157,6 @@ impl Service {
             ..convert::grid::reply(grid, query.metric, status, coverage.ranks)
         };
         Ok(large(message, share))
-    }
-
-    /// Matched messages.
-    pub(super) async fn answer_messages(
-        &self,
-        token: TokenId,
-    ) -> Result<Response<v1::MessagesReply>, Status> {
-        let (reply, analysis) = self
-            .query_analysis(token, Query::Messages, Analysis::Messages)
-            .await?;
-        let Answer::Messages(messages, coverage) = &reply.answer else {
-            return Err(LinkError::Mismatched.into());
-        };
-        let coverage = convert::coverage(coverage, &reply.missing);
-        Ok(Response::new(v1::MessagesReply {
-            analysis: Some(analysis),
-            ..convert::messages_reply(messages, coverage)
-        }))
     }
 
     /// Call paths.

@@ -1,4 +1,5 @@
-//! Answers that can be of an interval of the run: functions, call sites, wait states.
+//! Answers that can be of an interval of the run: functions, call sites, regions, matrix, messages,
+//! wait states.
 
 use super::{Service, large, or_default};
 use crate::auth::tokens::TokenId;
@@ -125,6 +126,94 @@ impl Service {
             ..convert::wait_states::reply(waits, coverage)
         };
         Ok(large(message, share))
+    }
+
+    /// The table of regions.
+    pub(super) async fn answer_regions(
+        &self,
+        asked: &v1::RegionsRequest,
+        token: TokenId,
+    ) -> Result<Response<v1::RegionsReply>, Status> {
+        let rows_max = or_default(
+            asked.rows_max,
+            limits::REGION_ROWS_MAX,
+            limits::REGION_ROWS_MAX,
+        );
+        let share = self
+            .answer_budget
+            .share(rows_max as usize * limits::REGION_ROW_BYTES, token)?;
+        // All that the tree gives, as for call sites.
+        let asked_ns = (asked.from_ns, asked.to_ns, asked.last_ns);
+        let (past, begin_ns) = self.past(asked_ns, token).await?.unzip();
+        let query = Query::Regions {
+            rows_max: limits::REGION_ROWS_MAX,
+            named: true,
+            past,
+        };
+        let (reply, analysis) = self.query_analysis(token, query, Analysis::Regions).await?;
+        let Answer::Regions(table, coverage) = &reply.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
+        let coverage = convert::coverage(coverage, &reply.missing);
+        let message = v1::RegionsReply {
+            analysis: Some(analysis),
+            interval: interval(table.past, begin_ns),
+            ..convert::regions::reply(table, rows_max, coverage)
+        };
+        Ok(large(message, share))
+    }
+
+    /// The communication matrix; 0 asks for the default size.
+    pub(super) async fn answer_matrix(
+        &self,
+        asked: &v1::MatrixRequest,
+        token: TokenId,
+    ) -> Result<Response<v1::MatrixReply>, Status> {
+        let side_max = or_default(
+            asked.side_max,
+            limits::MATRIX_SIDE_DEFAULT,
+            limits::MATRIX_SIDE_MAX,
+        );
+        let cells = side_max as usize * side_max as usize;
+        let share = self
+            .answer_budget
+            .share(cells * limits::MATRIX_CELL_BYTES, token)?;
+        let asked_ns = (asked.from_ns, asked.to_ns, asked.last_ns);
+        let (past, begin_ns) = self.past(asked_ns, token).await?.unzip();
+        let query = Query::Matrix { side_max, past };
+        let (reply, analysis) = self.query_analysis(token, query, Analysis::Matrix).await?;
+        let Answer::Matrix(matrix, coverage) = &reply.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
+        let message = v1::MatrixReply {
+            coverage: Some(convert::coverage(coverage, &reply.missing)),
+            analysis: Some(analysis),
+            interval: interval(matrix.past, begin_ns),
+            ..convert::matrix_reply(matrix, coverage, coverage.ranks, side_max)
+        };
+        Ok(large(message, share))
+    }
+
+    /// Matched messages.
+    pub(super) async fn answer_messages(
+        &self,
+        asked: &v1::MessagesRequest,
+        token: TokenId,
+    ) -> Result<Response<v1::MessagesReply>, Status> {
+        let asked_ns = (asked.from_ns, asked.to_ns, asked.last_ns);
+        let (past, begin_ns) = self.past(asked_ns, token).await?.unzip();
+        let (reply, analysis) = self
+            .query_analysis(token, Query::Messages { past }, Analysis::Messages)
+            .await?;
+        let Answer::Messages(messages, coverage) = &reply.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
+        let coverage = convert::coverage(coverage, &reply.missing);
+        Ok(Response::new(v1::MessagesReply {
+            analysis: Some(analysis),
+            interval: interval(messages.past, begin_ns),
+            ..convert::messages_reply(messages, coverage)
+        }))
     }
 
     /// The interval of a request, if it has one, in job time; and when the observed time begins, by

@@ -155,13 +155,13 @@ pub fn known(ask: &Ask) -> Reply {
         Ask::Query(Query::Functions { rank_rows_max, .. }) => {
             Answer::Functions(functions(*rank_rows_max), coverage())
         }
-        Ask::Query(Query::Matrix { side_max }) => Answer::Matrix(matrix(*side_max), coverage()),
+        Ask::Query(Query::Matrix { side_max, .. }) => Answer::Matrix(matrix(*side_max), coverage()),
         Ask::Query(Query::Analyses) => Answer::Analyses(Box::new(analyses()), coverage()),
         Ask::Query(Query::Grid(query)) if !query.metric.is_of_calls() => {
             Answer::Grid(Box::new(metrics::grid(query)), coverage())
         }
         Ask::Query(Query::Grid(_)) => Answer::Grid(Box::default(), coverage()),
-        Ask::Query(Query::Messages) => Answer::Messages(messages(), coverage()),
+        Ask::Query(Query::Messages { .. }) => Answer::Messages(messages(), coverage()),
         Ask::Query(Query::Buffers) => Answer::Buffers(buffers(), coverage()),
         Ask::Query(Query::Records { location, max, .. }) => {
             Answer::Records(records(*location, *max), coverage())
@@ -324,6 +324,7 @@ pub fn matrix(side_max: u32) -> Matrix {
             bytes: 9,
         },
         outside: Traffic::default(),
+        past: None,
     }
 }
 
@@ -365,6 +366,7 @@ pub fn messages() -> Messages {
         late_sender: times(1, 700),
         untimed: 1,
         clock_error_ns: 50,
+        past: None,
     }
 }
 

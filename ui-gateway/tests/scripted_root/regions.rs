@@ -47,5 +47,6 @@ pub fn regions() -> RegionTable {
             repaired: 6,
             too_deep: 7,
         },
+        past: None,
     }
 }

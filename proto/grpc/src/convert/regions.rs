@@ -19,6 +19,7 @@ pub fn reply(table: &RegionTable, rows_max: u32, coverage: v1::Coverage) -> v1::
         repaired: table.unrecorded.repaired,
         too_deep: table.unrecorded.too_deep,
         analysis: None,
+        interval: None,
     };
     reply.rows.sort_by_key(|row| Reverse(row.own_ns));
     cut(&mut reply, rows_max);

@@ -110,6 +110,7 @@ fn ring(ranks: u32) -> Matrix {
             messages: 3,
             bytes: 11,
         },
+        past: None,
     }
 }
 

@@ -526,7 +526,7 @@ pub struct FunctionsRequest {
 /// The interval that a table is of. Tool places keep what they counted in pieces of the run: the last
 /// minute in pieces of about a second, what is older in pieces of a sixty-fourth of the run or
 /// shorter. A table is of all pieces that the requested interval touches. A call belongs to the piece
-/// in which it ended, with all of its time.
+/// in which it ended, with all of its time; time in a region to the piece in which it was spent.
 #[derive(serde::Deserialize)]
 #[serde(default)]
 #[derive(serde::Serialize)]
@@ -755,6 +755,16 @@ pub struct RegionsRequest {
     /// Maximum number of rows; 0 is 2048, the limit. Those with the most own time are sent.
     #[prost(uint32, tag = "1")]
     pub rows_max: u32,
+    /// Begin of the interval, in ns since the beginning of the observed time.
+    #[prost(uint64, tag = "2")]
+    pub from_ns: u64,
+    /// End of the interval, in ns since the beginning of the observed time; 0 is now.
+    #[prost(uint64, tag = "3")]
+    pub to_ns: u64,
+    /// Instead of both, the time up to now of this length, in ns, if not 0. Without any of the three
+    /// the answer is of all since the start of the job, the last reset, or the start of the window.
+    #[prost(uint64, tag = "4")]
+    pub last_ns: u64,
 }
 /// Time by region of the program. Times are sums over threads and ranks, without pauses and without
 /// what was not recorded. Regions that are open count with what their threads have recorded so far.
@@ -794,6 +804,9 @@ pub struct RegionsReply {
     /// Whether the table is kept, and when it was not.
     #[prost(message, optional, tag = "9")]
     pub analysis: ::core::option::Option<AnalysisStatus>,
+    /// The interval that the table is of, where one was requested; absent if nothing of it is kept.
+    #[prost(message, optional, tag = "10")]
+    pub interval: ::core::option::Option<TableInterval>,
 }
 /// One region of the program.
 #[derive(serde::Deserialize)]
@@ -863,6 +876,16 @@ pub struct MatrixRequest {
     /// neighbouring ranks are merged into blocks of equal size.
     #[prost(uint32, tag = "1")]
     pub side_max: u32,
+    /// Begin of the interval, in ns since the beginning of the observed time.
+    #[prost(uint64, tag = "2")]
+    pub from_ns: u64,
+    /// End of the interval, in ns since the beginning of the observed time; 0 is now.
+    #[prost(uint64, tag = "3")]
+    pub to_ns: u64,
+    /// Instead of both, the time up to now of this length, in ns, if not 0. Without any of the three
+    /// the answer is of all since the start of the job, the last reset, or the start of the window.
+    #[prost(uint64, tag = "4")]
+    pub last_ns: u64,
 }
 /// The point-to-point communication matrix.
 #[derive(serde::Serialize)]
@@ -890,6 +913,9 @@ pub struct MatrixReply {
     /// cell.
     #[prost(message, optional, tag = "7")]
     pub outside: ::core::option::Option<Traffic>,
+    /// The interval that the matrix is of, where one was requested; absent if nothing of it is kept.
+    #[prost(message, optional, tag = "8")]
+    pub interval: ::core::option::Option<TableInterval>,
 }
 /// Traffic from one block of ranks to another.
 #[derive(serde::Serialize)]
@@ -1087,7 +1113,18 @@ pub struct GridCell {
 /// Requests point-to-point messages.
 #[derive(serde::Serialize)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct MessagesRequest {}
+pub struct MessagesRequest {
+    /// Begin of the interval, in ns since the beginning of the observed time.
+    #[prost(uint64, tag = "1")]
+    pub from_ns: u64,
+    /// End of the interval, in ns since the beginning of the observed time; 0 is now.
+    #[prost(uint64, tag = "2")]
+    pub to_ns: u64,
+    /// Instead of both, the time up to now of this length, in ns, if not 0. Without any of the three
+    /// the answer is of all since the start of the job, the last reset, or the start of the window.
+    #[prost(uint64, tag = "3")]
+    pub last_ns: u64,
+}
 /// Point-to-point messages since the start of the job, the last reset, or the start of the window.
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1125,6 +1162,9 @@ pub struct MessagesReply {
     /// Whether messages are matched, and when they were not.
     #[prost(message, optional, tag = "10")]
     pub analysis: ::core::option::Option<AnalysisStatus>,
+    /// The interval that the answer is of, where one was requested; absent if nothing of it is kept.
+    #[prost(message, optional, tag = "11")]
+    pub interval: ::core::option::Option<TableInterval>,
 }
 /// Sends and receives that will never be matched.
 #[derive(serde::Serialize)]

@@ -101,7 +101,7 @@ impl Checker<'_> {
             (Query::Functions { rank_rows_max, .. }, Partial::Functions(table)) => {
                 flat::same(table, &flat::functions(&fed, rank_rows_max))
             }
-            (Query::Matrix { side_max }, Partial::Matrix(matrix)) => {
+            (Query::Matrix { side_max, .. }, Partial::Matrix(matrix)) => {
                 *matrix == flat::matrix(&in_hand, ranks, side_max)
             }
             // Lists are cut to the worst ranks, so only the truth of each row is checked, not that
@@ -126,7 +126,7 @@ impl Checker<'_> {
             (Query::Analyses, Partial::Analyses(analyses)) => {
                 **analyses == flat::analyses(&in_hand)
             }
-            (Query::Messages, Partial::Messages(messages)) => {
+            (Query::Messages { .. }, Partial::Messages(messages)) => {
                 messages.sent.messages == fed.len() as u64
             }
             _ => false,

@@ -26,11 +26,11 @@ impl SimPlace {
             Query::Functions { rank_rows_max, .. } => {
                 Partial::Functions(self.functions.to_partial(rank_rows_max))
             }
-            Query::Matrix { side_max } => {
+            Query::Matrix { side_max, .. } => {
                 Partial::Matrix(self.matrix.to_partial(self.job_ranks, side_max))
             }
             Query::Status => Partial::Status(self.status(&states)),
-            Query::Messages => Partial::Messages(Box::new(self.messages())),
+            Query::Messages { .. } => Partial::Messages(Box::new(self.messages())),
             // Places of the simulation count what is kept and have no buffers.
             Query::Buffers => Partial::Buffers(Default::default()),
             Query::Records { .. } => Partial::Records(Default::default()),

@@ -22,9 +22,11 @@ pub fn check(world: &World, layout: &Layout, query: Query, wave: &Wave) -> Vec<S
         (Query::Functions { rank_rows_max, .. }, Partial::Functions(table)) => {
             flat::same(table, &functions(world, rank_rows_max))
         }
-        (Query::Matrix { side_max }, Partial::Matrix(answer)) => *answer == matrix(world, side_max),
+        (Query::Matrix { side_max, .. }, Partial::Matrix(answer)) => {
+            *answer == matrix(world, side_max)
+        }
         (Query::Status, Partial::Status(answer)) => *answer == status(world),
-        (Query::Messages, Partial::Messages(answer)) => same_messages(answer, world),
+        (Query::Messages { .. }, Partial::Messages(answer)) => same_messages(answer, world),
         // All ranks in one state: no closed form, but nothing of the tree is in it either.
         (Query::Grid(asked), Partial::Grid(answer)) => {
             **answer == world.grid(&asked, (0..world.ranks).map(Rank))

@@ -77,9 +77,9 @@ impl Leaf {
             Query::Functions { rank_rows_max, .. } => {
                 Partial::Functions(self.table(world, rank_rows_max))
             }
-            Query::Matrix { side_max } => Partial::Matrix(self.traffic(world, side_max)),
+            Query::Matrix { side_max, .. } => Partial::Matrix(self.traffic(world, side_max)),
             Query::Status => Partial::Status(self.status(world)),
-            Query::Messages => Partial::Messages(Box::new(self.messages(world))),
+            Query::Messages { .. } => Partial::Messages(Box::new(self.messages(world))),
             Query::Buffers => Partial::Buffers(Default::default()),
             Query::Records { .. } => Partial::Records(Default::default()),
             Query::Timeline { .. } => Partial::Timeline(Default::default()),

@@ -177,7 +177,7 @@ fn what_runs_alone_can_tell_is_not_answered() {
             })
             .is_none()
     );
-    assert!(observed.answer(Query::Messages).is_some());
+    assert!(observed.answer(Query::Messages { past: None }).is_some());
     let nobody = location(40, Ledger::default());
     assert!(observed.location(&nobody, 1 << 20).is_err(), "no such rank");
 }

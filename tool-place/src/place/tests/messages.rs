@@ -27,7 +27,7 @@ fn call(kind: RecordKind, peer: i32, begin_ms: u64, end_ms: u64) -> Call {
 fn asked(scene: &mut Scene) -> Messages {
     scene.down(Down::Query {
         wave: WaveId(7),
-        query: Query::Messages,
+        query: Query::Messages { past: None },
     });
     match scene.said().pop() {
         Some(Up::Partial {

@@ -329,7 +329,10 @@ fn continuations_belong_to_the_side_of_their_call() {
         let matrix = |scene: &mut Scene| {
             scene.down(Down::Query {
                 wave: WaveId(7),
-                query: Query::Matrix { side_max: 8 },
+                query: Query::Matrix {
+                    side_max: 8,
+                    past: None,
+                },
             });
             match scene.said().pop() {
                 Some(Up::Partial {

@@ -177,7 +177,10 @@ fn the_first_answer_knows_communicators_of_a_rest() {
         for wave in [7, 8] {
             scene.down(Down::Query {
                 wave: WaveId(wave),
-                query: Query::Matrix { side_max: 4 },
+                query: Query::Matrix {
+                    side_max: 4,
+                    past: None,
+                },
             });
         }
         assert_eq!(scene.said(), [Up::WantGroups(vec![id])], "who is rank 0?");

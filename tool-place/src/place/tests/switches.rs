@@ -51,7 +51,7 @@ fn row(scene: &mut Scene) -> Option<FunctionStats> {
 }
 
 fn messages(scene: &mut Scene) -> Messages {
-    match asked(scene, Query::Messages) {
+    match asked(scene, Query::Messages { past: None }) {
         Partial::Messages(messages) => *messages,
         other => panic!("no messages but {other:?}"),
     }
@@ -65,7 +65,13 @@ fn status(scene: &mut Scene) -> AnalysesStatus {
 }
 
 fn sent_in_matrix(scene: &mut Scene) -> u64 {
-    match asked(scene, Query::Matrix { side_max: 4 }) {
+    match asked(
+        scene,
+        Query::Matrix {
+            side_max: 4,
+            past: None,
+        },
+    ) {
         Partial::Matrix(matrix) => matrix.sent.values().map(|sent| sent.messages).sum(),
         other => panic!("no matrix but {other:?}"),
     }
