@@ -40,8 +40,8 @@ const EVENTS_MAX: usize = 16;
 /// Options of `invivo top`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-Keys: 1 to 7 pages, space freezes the view, P pause, R recording, X reset, W window, A analysis of
-the page, ? help, q quit.
+Keys: 1 to 7 pages, M the last minute or the whole run, space freezes the view, P pause, R recording,
+X reset, W window, A analysis of the page, ? help, q quit.
 The job is not affected by looking at it, nor by leaving.
 
 Examples:
@@ -107,9 +107,16 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         // Before the first event: the user sees the frame while the gateway answers.
         let size = screen.draw(&model, look)?;
         match model.wants() {
-            Some(Page::Matrix) => link.want_matrix(view::matrix_side(size.width, size.height)),
-            Some(Page::Time) => link.want_grid(view::time_size(size.width, size.height)),
-            Some(Page::Waits) => link.want_waits(view::waits_ranks(size.height)),
+            Some((Page::Functions, last_ns)) if last_ns != 0 => link.want_functions(last_ns),
+            Some((Page::Matrix, last_ns)) => {
+                link.want_matrix(view::matrix_side(size.width, size.height), last_ns)
+            }
+            Some((Page::Time, last_ns)) => {
+                link.want_grid(view::time_size(size.width, size.height), last_ns)
+            }
+            Some((Page::Waits, last_ns)) => {
+                link.want_waits(view::waits_ranks(size.height), last_ns)
+            }
             _ => {}
         }
         let event = tokio::select! {

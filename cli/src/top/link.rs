@@ -1,13 +1,15 @@
 //! The gateway: snapshots that come again after every loss, what a page needs when it is looked at,
 //! and commands.
 
-use super::model::Event;
+use super::model::{Event, Table};
 use crate::client::Client;
 use crate::job::Job;
 use crate::look::{self, Looker};
 use crate::steer;
 use crate::view::since_start::SinceStart;
-use invivo_grpc::v1::{GridRequest, MatrixRequest, WaitStatesRequest, WatchRequest};
+use invivo_grpc::v1::{
+    FunctionsRequest, GridRequest, MatrixRequest, WaitStatesRequest, WatchRequest,
+};
 use invivo_proto::control::order::Order;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,40 +51,55 @@ impl Link {
         }
     }
 
+    /// Asks for the function table of the last time.
+    pub fn want_functions(&mut self, last_ns: u64) {
+        self.want(async move |mut client| {
+            let request = FunctionsRequest {
+                last_ns,
+                ..FunctionsRequest::default()
+            };
+            let reply = client.functions(request).await?;
+            Ok(Event::Table(last_ns, Table::Functions(reply.into_inner())))
+        });
+    }
+
     /// Asks for the matrix.
-    pub fn want_matrix(&mut self, side_max: u32) {
+    pub fn want_matrix(&mut self, side_max: u32, last_ns: u64) {
         self.want(async move |mut client| {
             let request = MatrixRequest {
                 side_max,
+                last_ns,
                 ..MatrixRequest::default()
             };
             let reply = client.matrix(request).await?;
-            Ok(Event::Matrix(reply.into_inner()))
+            Ok(Event::Table(last_ns, Table::Matrix(reply.into_inner())))
         });
     }
 
     /// Asks for the ranks over time.
-    pub fn want_grid(&mut self, (columns_max, rows_max): (u32, u32)) {
+    pub fn want_grid(&mut self, (columns_max, rows_max): (u32, u32), last_ns: u64) {
         let request = GridRequest {
             columns_max,
             rows_max,
+            last_ns,
             ..GridRequest::default()
         };
         self.want(async move |mut client| {
             let reply = client.grid(request).await?;
-            Ok(Event::Grid(reply.into_inner()))
+            Ok(Event::Table(last_ns, Table::Grid(reply.into_inner())))
         });
     }
 
     /// Asks who waits for whom.
-    pub fn want_waits(&mut self, ranks_max: u32) {
+    pub fn want_waits(&mut self, ranks_max: u32, last_ns: u64) {
         self.want(async move |mut client| {
             let request = WaitStatesRequest {
                 ranks_max,
+                last_ns,
                 ..WaitStatesRequest::default()
             };
             let reply = client.wait_states(request).await?;
-            Ok(Event::Waits(reply.into_inner()))
+            Ok(Event::Table(last_ns, Table::Waits(reply.into_inner())))
         });
     }
 

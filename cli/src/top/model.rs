@@ -6,16 +6,20 @@ use super::history::History;
 use super::keys::Key;
 use crate::steer::nanoseconds;
 use invivo_grpc::v1::{
-    CommandReply, GridReply, HelloReply, MatrixReply, RankCounts, Snapshot, WaitStatesReply,
+    CommandReply, FunctionsReply, GridReply, HelloReply, MatrixReply, RankCounts, Snapshot,
+    TableInterval, WaitStatesReply,
 };
 use invivo_proto::control::analyses::{Analysis, AnalysisSet};
 use invivo_proto::control::order::Order;
 use invivo_report::analyses;
 use invivo_report::explain::Explanation;
+use invivo_report::units::duration;
 use std::time::Duration;
 
 /// How long the outcome of a command is shown in the last line.
 const SAID_FOR: Duration = Duration::from_secs(15);
+/// What tables are of, where they are not of the whole run: this long up to now, in ns.
+pub const LATELY_NS: u64 = 60_000_000_000;
 /// Lines that a page key moves by.
 const PAGE_LINES: usize = 10;
 
@@ -111,6 +115,10 @@ pub struct Picture {
     pub before: Option<Snapshot>,
     /// Rates.
     pub history: History,
+    /// Functions, matrix, waits and ranks over time are of the last minute, not of the whole run.
+    pub lately: bool,
+    /// The newest function table of the last minute.
+    pub functions: Option<FunctionsReply>,
     /// The newest matrix.
     pub matrix: Option<MatrixReply>,
     /// The newest picture of the ranks over time.
@@ -122,6 +130,33 @@ pub struct Picture {
 }
 
 impl Picture {
+    /// What stands behind a page's title: of which time its table is, as the answer says.
+    pub fn of_time(&self, interval: Option<&TableInterval>) -> String {
+        match (self.lately, interval) {
+            (true, Some(of)) => {
+                let length = of.to_ns.saturating_sub(of.from_ns);
+                format!("the last {}", duration(length))
+            }
+            _ => "since the start or the last reset".to_owned(),
+        }
+    }
+
+    fn show(&mut self, table: Table) {
+        match table {
+            Table::Functions(functions) => self.functions = Some(functions),
+            Table::Matrix(matrix) => self.matrix = Some(matrix),
+            Table::Grid(grid) => self.grid = Some(grid),
+            Table::Waits(waits) => self.waits = Some(waits),
+        }
+    }
+
+    /// The last minute instead of the whole run, or the other way round: what is known is of the
+    /// other one.
+    fn turn(&mut self, lately: bool) {
+        self.lately = lately;
+        (self.functions, self.matrix, self.grid, self.waits) = (None, None, None, None);
+    }
+
     /// What the pages say of an analysis that is or was off; nothing where it was always on.
     pub fn off(&self, name: &str) -> Option<String> {
         let status = self.snapshot.as_ref()?.status.as_ref()?;
@@ -138,12 +173,9 @@ pub enum Event {
     Hello(HelloReply),
     /// A snapshot came.
     Snapshot(Box<Snapshot>),
-    /// A matrix came.
-    Matrix(MatrixReply),
-    /// The ranks over time came.
-    Grid(GridReply),
-    /// Wait states came.
-    Waits(WaitStatesReply),
+    /// What a page shows came, which was asked for of so long a time up to now, in ns; 0 of the
+    /// whole run.
+    Table(u64, Table),
     /// What limits the job, as far as that is known now.
     Explained(Option<Box<Explanation>>),
     /// No snapshots come any more, for this reason.
@@ -156,6 +188,15 @@ pub enum Event {
     Key(Key),
     /// Time has passed.
     Tick,
+}
+
+/// What a page shows that no snapshot has.
+#[derive(Clone, Debug)]
+pub enum Table {
+    Functions(FunctionsReply),
+    Matrix(MatrixReply),
+    Grid(GridReply),
+    Waits(WaitStatesReply),
 }
 
 /// What is to be done.
@@ -212,7 +253,10 @@ impl Model {
             command: command.to_owned(),
             hello: None,
             connection: Connection::Opening,
-            live: Picture::default(),
+            live: Picture {
+                lately: true,
+                ..Picture::default()
+            },
             frozen: None,
             page: Page::Overview,
             help: false,
@@ -263,10 +307,12 @@ impl Model {
         paused || counts.paused + counts.held > 0
     }
 
-    /// The page that is looked at, where its numbers are to be asked for.
-    pub fn wants(&self) -> Option<Page> {
+    /// The page that is looked at, where its numbers are to be asked for; and of how long a time up
+    /// to now, in ns, 0 of the whole run.
+    pub fn wants(&self) -> Option<(Page, u64)> {
         let is_live = self.frozen.is_none() && self.connection == Connection::Live;
-        is_live.then_some(self.page)
+        let last_ns = if self.live.lately { LATELY_NS } else { 0 };
+        is_live.then_some((self.page, last_ns))
     }
 
     /// Handles an event at `now` (time since the start, never running back); returns what is to be
@@ -279,11 +325,20 @@ impl Model {
             self.line = Line::Keys;
         }
         match event {
-            Event::Hello(hello) => self.hello = Some(hello),
+            Event::Hello(hello) => {
+                let job = hello.job.as_ref();
+                // An observation has tables of all its time alone.
+                if job.is_some_and(|job| job.observation.is_some()) {
+                    self.live.turn(false);
+                }
+                self.hello = Some(hello);
+            }
             Event::Snapshot(snapshot) => self.take(*snapshot),
-            Event::Matrix(matrix) => self.live.matrix = Some(matrix),
-            Event::Grid(grid) => self.live.grid = Some(grid),
-            Event::Waits(waits) => self.live.waits = Some(waits),
+            // Asked for before M was pressed it is of another time.
+            Event::Table(last_ns, table) if (last_ns != 0) == self.live.lately => {
+                self.live.show(table);
+            }
+            Event::Table(..) => {}
             Event::Explained(told) => self.live.explained = told.map(|told| *told),
             Event::Lost(why) => {
                 // Repeated failures are one outage: its beginning stays.
@@ -357,6 +412,7 @@ impl Model {
             Key::PageUp => self.scroll = self.scroll.saturating_sub(PAGE_LINES),
             Key::PageDown => self.scroll = self.scroll.saturating_add(PAGE_LINES),
             Key::Home => self.scroll = 0,
+            Key::Char('m' | 'M') => self.turn(),
             Key::Char(letter) => {
                 if let Some(order) = self.order(letter) {
                     self.ask(order);
@@ -364,6 +420,15 @@ impl Model {
             }
         }
         None
+    }
+
+    /// The last minute, or the whole run.
+    fn turn(&mut self) {
+        let job = self.hello.as_ref().and_then(|hello| hello.job.as_ref());
+        match job.is_some_and(|job| job.observation.is_some()) {
+            true => self.say("a saved observation is shown as a whole".to_owned(), false),
+            false => self.live.turn(!self.live.lately),
+        }
     }
 
     /// Only y does it; every other key lets it be, so that nothing happens by a slip of the finger.

@@ -1,5 +1,6 @@
 use super::*;
 use crate::top::samples;
+use invivo_grpc::v1::Observation;
 
 fn model() -> Model {
     samples::model(&[Event::Hello(samples::hello("control"))])
@@ -208,9 +209,38 @@ fn only_a_matrix_that_is_seen_is_asked_for() {
         Duration::ZERO,
         Event::Snapshot(Box::new(samples::snapshot(1))),
     );
-    assert_ne!(model.wants(), Some(Page::Matrix));
+    let matrix = Some((Page::Matrix, LATELY_NS));
+    assert_ne!(model.wants(), matrix);
     press(&mut model, "4");
-    assert_eq!(model.wants(), Some(Page::Matrix));
+    assert_eq!(model.wants(), matrix);
     press(&mut model, " ");
-    assert_ne!(model.wants(), Some(Page::Matrix));
+    assert_ne!(model.wants(), matrix);
+}
+
+/// What was asked for before the key was pressed is of the other time.
+#[test]
+fn m_turns_from_the_last_minute_to_the_whole_run() {
+    let mut model = model();
+    let matrix = || Table::Matrix(samples::matrix(4, 1));
+    model.step(Duration::ZERO, Event::Table(LATELY_NS, matrix()));
+    assert!(model.live.lately && model.live.matrix.is_some());
+    press(&mut model, "m");
+    assert!(!model.live.lately && model.live.matrix.is_none());
+    model.step(Duration::ZERO, Event::Table(LATELY_NS, matrix()));
+    assert!(model.live.matrix.is_none());
+    model.step(Duration::ZERO, Event::Table(0, matrix()));
+    assert!(model.live.matrix.is_some());
+    press(&mut model, "M");
+    assert!(model.live.lately && model.live.matrix.is_none());
+}
+
+#[test]
+fn a_saved_observation_is_shown_as_a_whole() {
+    let mut model = model();
+    let mut hello = model.hello.clone().expect("a gateway");
+    hello.job.as_mut().expect("a job").observation = Some(Observation::default());
+    model.step(Duration::ZERO, Event::Hello(hello));
+    assert!(!model.live.lately);
+    press(&mut model, "m");
+    assert!(!model.live.lately && matches!(model.line, Line::Said { good: false, .. }));
 }

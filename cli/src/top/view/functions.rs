@@ -28,26 +28,32 @@ const COLUMNS: [table::Column; 12] = [
 
 /// Draws the page.
 pub fn draw(picture: &Picture, scroll: usize, look: Look, area: Rect, buffer: &mut Buffer) {
-    let rows = picture
-        .snapshot
-        .as_ref()
-        .map_or(&[][..], |snapshot| &snapshot.functions);
+    let of_snapshot = || Some(&picture.snapshot.as_ref()?.functions[..]);
+    let rows = match picture.lately {
+        true => picture.functions.as_ref().map(|reply| &reply.rows[..]),
+        false => Some(of_snapshot().unwrap_or_default()),
+    };
+    let Some(rows) = rows else {
+        return nothing("The functions have been asked for.", look, area, buffer);
+    };
     if rows.is_empty() {
         let text = picture
             .off("functions")
-            .unwrap_or_else(|| "No MPI call has been recorded yet.".to_owned());
+            .unwrap_or_else(|| match picture.lately {
+                true => "No MPI call has ended in the last minute.".to_owned(),
+                false => "No MPI call has been recorded yet.".to_owned(),
+            });
         return nothing(&text, look, area, buffer);
     }
 
     let whole: u64 = rows.iter().map(|row| row.time_ns).sum();
     let clipped: u64 = rows.iter().map(|row| row.clipped).sum();
-    let title = if clipped > 0 {
-        format!(
-            "all ranks together; {} calls are clipped at a cut",
-            count(clipped)
-        )
-    } else {
-        "all ranks together".to_owned()
+    let interval = picture.functions.as_ref();
+    let interval = interval.and_then(|reply| reply.interval.as_ref());
+    let title = format!("all ranks together, {}", picture.of_time(interval));
+    let title = match clipped {
+        0 => title,
+        _ => format!("{title}; {} calls are clipped at a cut", count(clipped)),
     };
     let title = match picture.off("functions") {
         Some(off) => format!("{title}; {off}"),

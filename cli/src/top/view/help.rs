@@ -10,6 +10,7 @@ use ratatui::widgets::Widget;
 const TEXT: [&str; 18] = [
     "1 to 7     overview, ranks, functions, matrix, buffers, time, waits",
     "arrows     move a long page; so do PgUp, PgDn, Home, j and k",
+    "M          tables and time of the last minute, or of the whole run",
     "space      freeze the view, and go on; the bar above stays live",
     "P          pause the application, or let it go on",
     "R          switch recording off, or on; the job runs on unobserved",
@@ -18,7 +19,6 @@ const TEXT: [&str; 18] = [
     "A          switch the analysis of the page, if it has one, else messages",
     "           P, R, X, W and A ask first; y does it, any other key does not",
     "? or Esc   leave this page; q quits, and the job is not affected",
-    "",
     "lag        age of the oldest record that is not in the numbers yet",
     "dropped    calls without a record: no packet free, too many threads, no memory",
     "overhead   the ranks' time in the measurement, and the processors that it takes",

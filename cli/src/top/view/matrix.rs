@@ -38,7 +38,10 @@ pub fn draw(picture: &Picture, look: Look, area: Rect, buffer: &mut Buffer) {
     if matrix.cells.is_empty() {
         let text = picture
             .off("matrix")
-            .unwrap_or_else(|| "No point-to-point message has been recorded yet.".to_owned());
+            .unwrap_or_else(|| match picture.lately {
+                true => "No point-to-point message in the last minute.".to_owned(),
+                false => "No point-to-point message has been recorded yet.".to_owned(),
+            });
         return nothing(&text, look, area, buffer);
     }
     let block_ranks = matrix.block_ranks.max(1);
@@ -48,6 +51,7 @@ pub fn draw(picture: &Picture, look: Look, area: Rect, buffer: &mut Buffer) {
     } else {
         format!("bytes sent from block to block, {block_ranks} ranks each")
     };
+    let title = format!("{title}, {}", picture.of_time(matrix.interval.as_ref()));
     let title = match picture.off("matrix") {
         Some(off) => format!("{title}; {off}"),
         None => title,

@@ -1,8 +1,10 @@
 use super::*;
 use crate::top::keys::Key;
-use crate::top::model::{Event, Model};
+use crate::top::model::{Event, LATELY_NS, Model, Table};
 use crate::top::samples;
-use invivo_grpc::v1::{CommandReply, PauseStatus, RecordingStatus, Snapshot};
+use invivo_grpc::v1::{
+    CommandReply, FunctionsReply, PauseStatus, RecordingStatus, Snapshot, TableInterval,
+};
 use invivo_proto::control::order::Order;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -42,12 +44,22 @@ fn watched(seconds: u64) -> Vec<Event> {
 /// A job of which a page is looked at.
 fn at(page: char) -> Model {
     let mut model = samples::model(&watched(12));
-    model.step(
-        Duration::from_secs(14),
-        Event::Matrix(samples::matrix(4, 1)),
-    );
-    model.step(Duration::from_secs(14), Event::Grid(samples::grid()));
-    model.step(Duration::from_secs(14), Event::Waits(samples::waits()));
+    let functions = FunctionsReply {
+        rows: samples::snapshot(12).functions,
+        interval: Some(TableInterval {
+            from_ns: 0,
+            to_ns: 12_300_000_000,
+        }),
+        ..FunctionsReply::default()
+    };
+    for table in [
+        Table::Functions(functions),
+        Table::Matrix(samples::matrix(4, 1)),
+        Table::Grid(samples::grid()),
+        Table::Waits(samples::waits()),
+    ] {
+        model.step(Duration::from_secs(14), Event::Table(LATELY_NS, table));
+    }
     model.step(Duration::from_secs(15), Event::Key(Key::Char(page)));
     model
 }
@@ -153,7 +165,7 @@ fn the_last_line_asks_tells_and_answers() {
     let mut model = at('1');
     assert_eq!(
         last(&model).as_deref(),
-        Some(" space freeze  P pause  R recording  X reset  W window  ? help  q quit")
+        Some(" space freeze  M minute  P pause  R recording  X reset  W window  ? help  q quit")
     );
     let now = Duration::from_secs(20);
     model.step(now, Event::Key(Key::Char('P')));

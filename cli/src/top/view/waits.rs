@@ -1,4 +1,4 @@
-//! Who waits for whom, since the start or the last reset.
+//! Who waits for whom.
 
 use crate::top::model::Picture;
 use crate::top::view::frame::{nothing, titled};
@@ -21,7 +21,11 @@ pub fn draw(picture: &Picture, scroll: usize, look: Look, area: Rect, buffer: &m
         return nothing("The wait states have been asked for.", look, area, buffer);
     };
     let off = ["waitstates", "messages"].map(|name| picture.off(name));
-    let title = std::iter::once("who waits for whom".to_owned()).chain(off.into_iter().flatten());
+    let title = format!(
+        "who waits for whom, {}",
+        picture.of_time(waits.interval.as_ref())
+    );
+    let title = std::iter::once(title).chain(off.into_iter().flatten());
     let title: Vec<String> = title.collect();
     let area = titled(&title.join("; "), look, area, buffer);
     let text = wait_states::text(waits);
