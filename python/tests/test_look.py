@@ -82,6 +82,21 @@ def test_answers_are_those_of_the_command(observed, job):
             ),
         ]:
             same(lambda: ask().to_dict(), lambda: observed.cli(*words)[0])
+        # Tables of a part of the run, which is in one piece of it.
+        part = {"since": 0, "until": 0.5}
+        for ask, words in [
+            (job.functions, ["functions"]),
+            (job.call_sites, ["functions", "--by", "site"]),
+            (job.regions, ["regions"]),
+            (job.matrix, ["matrix"]),
+            (job.messages, ["messages"]),
+            (job.wait_states, ["waitstates"]),
+        ]:
+            words = [*words, "--interval", "0s..0.5s"]
+            assert ask(**part).interval.to_ns > 500_000_000
+            same(lambda: ask(**part).to_dict(), lambda: observed.cli(*words)[0])
+        lately = job.functions(last=1)
+        assert lately.interval.to_ns - lately.interval.from_ns < 3_000_000_000
         status = lambda: job.status().to_dict() | {"job": job.hello().job.to_dict()}
         same(status, lambda: observed.cli("status")[0])
         for ask, words in [

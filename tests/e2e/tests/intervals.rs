@@ -88,14 +88,16 @@ fn in_pieces(running: &Running, table: &[&str], until_ns: u64) -> Vec<Value> {
 
 fn tables_of_intervals_are_what_was_then(family: Family) {
     let command = program(family, "late_sender", [&ROUNDS.to_string()]);
-    let mut running = Job::observed(family, RANKS, &command).start();
+    let job = Job::observed(family, RANKS, &command).options(["--analyses=all"]);
+    let mut running = job.start();
     running.wait_for_notes("done");
     let logs = CallLog::read_all(&running.logs(), RANKS);
     let calls: u64 = logs.iter().map(|log| log.calls.len() as u64).sum();
     let whole = running.until("all calls to be counted", |job| {
         let answer = job.client().try_json(&["functions", "--per-rank"])?;
         let counted: u64 = rows(&answer).values().map(|row| row.0).sum();
-        (counted >= calls).then_some(answer)
+        let left = |what| number(&answer, &format!("/coverage/ledger/{what}"));
+        (counted >= calls && left("open") + left("in_flight") == 0).then_some(answer)
     });
     let last_ns = logs
         .iter()
@@ -140,6 +142,33 @@ fn tables_of_intervals_are_what_was_then(family: Family) {
         }
     }
 
+    // So are messages: what one knows is what the other does.
+    let sum = |pieces: &[Value], path: &str| -> u64 {
+        let of = |piece: &Value| match piece["cells"].as_array() {
+            Some(cells) => cells.iter().map(|cell| number(cell, path)).sum(),
+            None => number(piece, path),
+        };
+        pieces.iter().map(of).sum()
+    };
+    let [cells, messages] = ["matrix", "messages"].map(|table| {
+        let whole = running.client().json(&[table]);
+        (in_pieces(&running, &[table], until_ns), whole)
+    });
+    let sent = ["/sent/messages", "/sent/bytes", "/received/messages"];
+    for path in sent {
+        let whole = sum(std::slice::from_ref(&cells.1), path);
+        assert_eq!(sum(&cells.0, path), whole, "{path}");
+        assert_eq!(sum(&messages.0, path), whole, "{path}");
+    }
+    for path in [
+        "/matched/messages",
+        "/late_sender/sum_ns",
+        "/transfer/count",
+    ] {
+        assert_eq!(sum(&messages.0, path), number(&messages.1, path), "{path}");
+        assert!(number(&messages.1, path) > 0, "{path}");
+    }
+
     // Wait states and call sites are of the same pieces.
     let waits = in_pieces(&running, &["waitstates"], until_ns);
     let sites = in_pieces(&running, &["functions", "--by", "site"], until_ns);
@@ -159,7 +188,7 @@ fn tables_of_intervals_are_what_was_then(family: Family) {
 
     let text = running.client().run(&["functions", "--interval", "1s..2s"]);
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
-    assert!(text.starts_with("calls that ended from "), "{text}");
+    assert!(text.starts_with("from "), "{text}");
     running.tell("stop");
     let ended = running.end();
     assert_eq!(ended.code(), 0);
