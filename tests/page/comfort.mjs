@@ -1,7 +1,7 @@
 // Keys, selection, freezing, hiding, hangs and stacks; and what axe finds, dark and light.
 
 import assert from 'node:assert/strict';
-import { axe, show, table, until } from './drive.mjs';
+import { axe, json, show, table, until } from './drive.mjs';
 
 const SCREENS = [
   'now',
@@ -64,13 +64,49 @@ async function selects(page) {
   const about = page.locator('#timeline-about');
   await until('its calls', async () => /calls of 2 locations/.test(await about.textContent()));
 
-  await show(page, 'functions');
+  await tablesOfTheSelection(page);
   await page.getByLabel('Functions of').selectOption('rank');
   const ranks = async () =>
     [...new Set((await table(page, 'Functions by rank')).map(([rank]) => rank))].sort().join();
   await until('two ranks', async () => (await ranks()) === '1,2');
   await chosen.click();
   await until('all ranks', async () => (await ranks()) === '0,1,2,3');
+}
+
+/** What the screens tell is what the commands tell of the same time, which is over. */
+async function tablesOfTheSelection(page) {
+  const screens = [
+    ['waits', 'waitstates', 'By wait state', ['waitstates']],
+    ['matrix', 'matrix', 'Pairs', ['matrix']],
+    ['functions', 'functions', 'Functions', ['functions']],
+  ];
+  for (const [screen, question, title, words] of screens) {
+    const about = (request) => {
+      const { pathname, searchParams } = new URL(request.url());
+      return pathname.endsWith(`/${question}`) && searchParams.has('from_ns');
+    };
+    const [request] = await Promise.all([page.waitForRequest(about), show(page, screen)]);
+    const { searchParams } = new URL(request.url());
+    const [from, to] = ['from_ns', 'to_ns'].map((word) => Number(searchParams.get(word)) / 1e6);
+    const told = json(...words, '--interval', `${from}ms..${to}ms`);
+    assert(told.interval.to_ns - told.interval.from_ns > 0);
+    const counts = {
+      waits: () => told.rows.map(({ waits }) => waits),
+      functions: () => told.rows.map(({ calls }) => calls),
+      matrix: () => told.cells.map(({ sent }) => sent.messages),
+    }[screen]();
+    const column = { waits: 4, functions: 1, matrix: 2 }[screen];
+    const shown = async () => (await table(page, title)).map((row) => Number(row[column]));
+    const sorted = (numbers) => [...numbers].sort((a, b) => a - b).join();
+    await until(`${screen} of the selected time`, async () => {
+      // Of the matrix only pairs with a selected rank are listed.
+      const numbers = await shown();
+      return screen === 'matrix'
+        ? numbers.length > 0 && numbers.every((number) => counts.includes(number))
+        : sorted(numbers) === sorted(counts);
+    });
+    assert(/of the selected time, from/.test(await page.locator('#screen').textContent()));
+  }
 }
 
 /** Searching, zooming and measuring; the pointer does what keys do. */
