@@ -87,6 +87,19 @@ pub struct Waits {
     /// Times are in job time; they are in the node's own before.
     is_known: bool,
     sums: Sums,
+    /// Waits for others that nobody has taken yet.
+    waiting: Vec<Waiting>,
+}
+
+/// A rank here waited for another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// Its number here.
+    pub index: usize,
+    /// Since when, in job time.
+    pub from_ns: u64,
+    /// For how long, in ns.
+    pub ns: u64,
 }
 
 /// A collective of which members have come.
@@ -136,6 +149,7 @@ impl Waits {
             clock_error_ns: 0,
             is_known: false,
             sums: Sums::new(numbers),
+            waiting: Vec::new(),
         }
     }
 
@@ -172,6 +186,7 @@ impl Waits {
             numbers,
             outgoing,
             reset_ns,
+            waiting,
             ..
         } = self;
         members.take(open.list, |member, at| {
@@ -196,6 +211,13 @@ impl Waits {
                 let why = (wait.state, wait.causer);
                 sums.charge(index, met.of.comm, at, why, &waited);
                 if let Some(causer) = wait.causer {
+                    if is_known {
+                        waiting.push(Waiting {
+                            index,
+                            from_ns: member.begin_ns,
+                            ns: wait.ns,
+                        });
+                    }
                     blame(sums, outgoing, *numbers, causer, at.0, wait);
                 }
             }
@@ -216,6 +238,7 @@ impl Waits {
             let waited = Waited::once(late.ns, late.waiter);
             let (at, why) = ((late.region, late.site), (late.state, Some(late.causer)));
             self.sums.charge(index, late.comm, at, why, &waited);
+            self.note(index, late.from_ns, late.ns);
         } else if !self.outgoing.late_receiver(late) {
             self.sums.unblamed_ns = self.sums.unblamed_ns.saturating_add(late.ns);
             return;
@@ -232,6 +255,23 @@ impl Waits {
             ..
         } = self;
         blame(sums, outgoing, *numbers, late.causer, late.region, &wait);
+    }
+
+    /// A rank here waited.
+    fn note(&mut self, index: usize, from_ns: u64, ns: u64) {
+        // Before job time is known it has no place on its axis.
+        if self.is_known {
+            self.waiting.push(Waiting { index, from_ns, ns });
+        }
+    }
+
+    /// Waits for others since this was asked last, to be asked after everything that may find some.
+    #[inline]
+    pub fn take_waiting(&mut self, mut each: impl FnMut(&Waiting)) {
+        if !self.waiting.is_empty() {
+            // Its memory is used again.
+            self.waiting.drain(..).for_each(|waiting| each(&waiting));
+        }
     }
 
     /// Gives up the older half of what waits.
@@ -330,6 +370,8 @@ impl Waits {
             let at = (late.region, late.site);
             let why = (WaitState::LateReceiver, Some(late.receiver));
             self.sums.charge(index, late.comm, at, why, &waited);
+            let from_ns = late.until_ns.saturating_sub(late.ns);
+            self.note(index, from_ns, late.ns.min(late.until_ns));
         }
         refused
     }

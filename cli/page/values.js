@@ -10,6 +10,7 @@ import { count, duration, share, size } from './units.js';
 export const OF_CALLS = /** @type {[string, string][]} */ ([
   ['mpi', 'time in MPI'],
   ['compute', 'computing'],
+  ['waiting', 'waiting for others'],
   ['calls', 'calls'],
   ['bytes', 'bytes sent'],
 ]);

@@ -132,8 +132,8 @@ class Looks(Calls):
     ) -> answers.GridReply:
         """What the ranks did over time: columns of time by rows of ranks.
 
-        metric: "mpi" (time in MPI), "compute" (time outside of it, with the efficiencies), "calls",
-            "bytes" (sent), or one that is or was measured, by its name in `metrics`.
+        metric: "mpi" (time in MPI), "compute" (time outside of it, with the efficiencies),
+            "waiting" (for another rank), "calls", "bytes" (sent), or one that is or was measured, by its name in `metrics`.
         since, until: begin and end in s since the beginning of the observed time; all by default.
         last: instead of both, the time up to now of this length in s.
         columns, rows: at most so many (256, 128); neighbouring ranks share a row.

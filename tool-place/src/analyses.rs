@@ -19,6 +19,7 @@ use invivo_analysis::sites::Sites;
 use invivo_analysis::switches::{Share, Switches};
 use invivo_mpi_link::clock::NodeClock;
 use invivo_proto::control::analyses::{AnalysesStatus, Analysis};
+use invivo_proto::control::grid::AHEAD_NS;
 use invivo_proto::control::peer::Clipping;
 use invivo_proto::definition::{Definition, DefinitionError};
 use invivo_proto::ids::{CommId, CommLocal, LocationId, Rank, WorldRank};
@@ -149,6 +150,7 @@ impl Analyses {
         if self.matchings != matchings {
             self.matchings = matchings;
             self.traffic.begin_anew(at, &self.clock);
+            self.note_waiting();
         }
     }
 
@@ -163,7 +165,9 @@ impl Analyses {
         let until_ns = endpoints.sends.iter().map(|send| send.end_ns).max();
         self.switches.pass_job_ns(until_ns.unwrap_or(0));
         self.begin_matching();
-        self.traffic.arrive(&endpoints)
+        let arrived = self.traffic.arrive(&endpoints);
+        self.note_waiting();
+        arrived
     }
 
     /// Messages on their way to other places.
@@ -295,12 +299,32 @@ impl Analyses {
     /// What waited for definitions goes on, if some came.
     pub fn resolve(&mut self) {
         self.traffic.resolve(self.matrix.communicators());
+        self.note_waiting();
     }
 
     /// Records of a rank were lost before `at`, in ticks.
     pub fn lost(&mut self, rank: Rank, at: u64) {
         self.traffic
             .lost(rank, at, self.matrix.communicators(), &self.clock);
+        self.note_waiting();
+    }
+
+    /// Waits for others that were found go where their rank's time is.
+    #[inline]
+    fn note_waiting(&mut self) {
+        let Analyses {
+            traffic,
+            ranks,
+            anchor,
+            ..
+        } = self;
+        // What another place says may be anything; a time to come would make all bins wide.
+        let last_ns = anchor.1.saturating_add(AHEAD_NS);
+        traffic.take_waiting(|of| {
+            if of.from_ns.saturating_add(of.ns) <= last_ns {
+                ranks[of.index].over_time.wait(of.from_ns, of.ns);
+            }
+        });
     }
 
     /// A rank was in a call that sent so much.
@@ -483,6 +507,7 @@ impl OneSink<'_> {
             ..
         } = &mut *self.analyses;
         traffic.record(self.rank, when, call, parts, matrix.communicators(), clock);
+        self.analyses.note_waiting();
     }
 
     /// As [`Analyses::forget_to`].

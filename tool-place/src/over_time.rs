@@ -69,6 +69,8 @@ pub struct OverTime {
     last_end: u64,
     /// Made at the first call: a place has room for more ranks than come.
     pyramids: Option<Box<Pyramids>>,
+    /// For how long it waited for others; made at the first wait. 50 KiB.
+    waiting: Option<Box<Pyramid>>,
 }
 
 /// 100 KiB.
@@ -94,6 +96,7 @@ impl Default for OverTime {
             },
             last_end: 0,
             pyramids: None,
+            waiting: None,
         }
     }
 }
@@ -157,6 +160,25 @@ impl OverTime {
         self.latest.bytes = self.latest.bytes.saturating_add(bytes);
     }
 
+    /// It waited for another rank, from then on (job time) for so long.
+    pub fn wait(&mut self, from_ns: u64, ns: u64) {
+        let new = || Box::new(Pyramid::new(BINS as usize, UNIT_NS));
+        let waiting = self.waiting.get_or_insert_with(new);
+        let until_ns = from_ns.saturating_add(ns);
+        // Both ends first: the width does not change between them then.
+        for end_ns in [until_ns.saturating_sub(1), from_ns] {
+            waiting.add_cell(end_ns, &sum(0, 0));
+        }
+        let width_ns = waiting.width();
+        let mut at_ns = from_ns;
+        while at_ns < until_ns {
+            let edge_ns = (at_ns / width_ns + 1).saturating_mul(width_ns);
+            let to_ns = edge_ns.min(until_ns);
+            waiting.add_cell(at_ns, &sum(0, to_ns - at_ns));
+            at_ns = to_ns;
+        }
+    }
+
     /// The numbers of the last bin go into the pyramids.
     fn flush(&mut self, clock: &NodeClock) {
         let Some(pyramids) = &mut self.pyramids else {
@@ -186,10 +208,19 @@ impl OverTime {
                 *column = column.saturating_add(value);
             }
         };
-        if let Some(pyramids) = &self.pyramids {
+        if let (CallMetric::Waiting, Some(waiting)) = (metric, &self.waiting) {
+            if waiting.width() > axes.width_ns {
+                return None;
+            }
+            for (begin_ns, cell) in waiting.cells() {
+                add(begin_ns, cell.sum);
+            }
+        }
+        let pyramids = self.pyramids.as_ref();
+        if let Some(pyramids) = pyramids.filter(|_| metric != CallMetric::Waiting) {
             let pyramid = match metric {
                 CallMetric::MpiTime | CallMetric::Compute | CallMetric::Calls => &pyramids.time,
-                CallMetric::BytesSent => &pyramids.bytes,
+                CallMetric::BytesSent | CallMetric::Waiting => &pyramids.bytes,
             };
             if pyramid.width() > axes.width_ns {
                 return None;
@@ -197,7 +228,7 @@ impl OverTime {
             for (begin_ns, cell) in pyramid.cells() {
                 let value = match metric {
                     CallMetric::Calls => cell.count.into(),
-                    CallMetric::MpiTime | CallMetric::Compute | CallMetric::BytesSent => cell.sum,
+                    _ => cell.sum,
                 };
                 add(begin_ns, value);
             }
@@ -205,7 +236,7 @@ impl OverTime {
             let value = match metric {
                 CallMetric::MpiTime | CallMetric::Compute => clock.duration_ns(latest.ticks),
                 CallMetric::Calls => latest.calls,
-                CallMetric::BytesSent => latest.bytes,
+                CallMetric::BytesSent | CallMetric::Waiting => latest.bytes,
             };
             add(latest.begin_ns, value.into());
         }

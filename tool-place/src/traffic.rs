@@ -6,7 +6,7 @@ use crate::over_time::JobTime;
 use crate::time_point::TimePoint;
 use invivo_analysis::communicators::Communicators;
 use invivo_analysis::messages::{Messages, Of, PlaceOf};
-use invivo_analysis::waits::{Sums, Waits};
+use invivo_analysis::waits::{Sums, Waiting, Waits};
 use invivo_mpi_link::clock::NodeClock;
 use invivo_proto::control::peer::{Clipping, ENDPOINTS_MAX, Endpoints, PEER_BYTES_MAX};
 use invivo_proto::control::places::Places;
@@ -203,6 +203,12 @@ impl Traffic {
                 waits.late(late);
             }
         });
+    }
+
+    /// Waits for others since this was asked last; to be asked after everything that may find some.
+    #[inline]
+    pub fn take_waiting(&mut self, each: impl FnMut(&Waiting)) {
+        self.waits.take_waiting(each);
     }
 
     /// Records of a rank were lost before `at` (ticks).

@@ -20,6 +20,8 @@ pub struct Late {
     pub region: RegionId,
     /// Where that was called.
     pub site: SiteId,
+    /// Since when, in job time.
+    pub from_ns: u64,
     /// For how long, in ns.
     pub ns: u64,
     /// How far the clock of either side may have been off, in ns.
@@ -124,6 +126,7 @@ mod tests {
             comm: CommId::WORLD,
             region: RegionId(1),
             site: SiteId(2),
+            from_ns: 0,
             ns,
             error_ns: 0,
         })

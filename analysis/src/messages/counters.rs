@@ -175,6 +175,7 @@ impl Counters {
             comm: channel.comm,
             region: receive.region,
             site: receive.marks.site(),
+            from_ns: receive.begin_ns,
             ns: send
                 .begin_ns
                 .min(receive.end_ns)
@@ -192,6 +193,7 @@ impl Counters {
                 causer: receiver,
                 region: send.region,
                 site: send.marks.site(),
+                from_ns: send.begin_ns,
                 ns: receive.posted_ns - send.begin_ns,
                 ..late_sender
             });

@@ -208,6 +208,7 @@ proptest! {
                     comm: CommId::WORLD,
                     region: RegionId(region),
                     site: SiteId(site),
+                    from_ns: 0,
                     ns,
                     error_ns: 0,
                 });

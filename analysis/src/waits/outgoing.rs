@@ -28,8 +28,9 @@ pub struct Outgoing {
     queued: usize,
     /// Summed: one for each rank that others wait for, however often they do.
     causes: BTreeMap<(Rank, WaitState, RegionId), (u64, u64)>,
-    /// Likewise: one for each sender, place in its program, and receiver.
-    late_receivers: BTreeMap<Send, Waited>,
+    /// Likewise: one for each sender, place in its program, and receiver; with when the last of its
+    /// waits was over.
+    late_receivers: BTreeMap<Send, (Waited, u64)>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -102,8 +103,9 @@ impl Outgoing {
         if is_full && !self.late_receivers.contains_key(&key) {
             return false;
         }
-        let waited = self.late_receivers.entry(key).or_default();
+        let (waited, until_ns) = self.late_receivers.entry(key).or_default();
         waited.add(&Waited::once(late.ns, late.waiter));
+        *until_ns = late.from_ns.saturating_add(late.ns).max(*until_ns);
         true
     }
 
@@ -157,8 +159,8 @@ impl Outgoing {
                 }
                 !has_room
             });
-        self.late_receivers
-            .retain(|&(rank, comm, (region, site), receiver), waited| {
+        self.late_receivers.retain(
+            |&(rank, comm, (region, site), receiver), (waited, until_ns)| {
                 let Some(place) = place_of(rank).filter(|&place| is_free(place)) else {
                     return true;
                 };
@@ -174,10 +176,12 @@ impl Outgoing {
                         waits: waited.waits,
                         ns: waited.ns,
                         max_ns: waited.max_ns,
+                        until_ns: *until_ns,
                     });
                 }
                 !has_room
-            });
+            },
+        );
         taken.retain(|_, message| !message.is_empty());
         for message in taken.values_mut() {
             message.resets = resets;

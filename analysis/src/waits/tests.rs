@@ -201,6 +201,12 @@ proptest! {
             !matches!(state, WaitState::NxNCompletion | WaitState::BarrierCompletion)
         }).map(|(_, waited)| waited.ns).sum();
         prop_assert_eq!(caused.values().sum::<u64>(), waited);
+        // When that was is told of each wait.
+        let mut told = 0;
+        for place in &mut places.places {
+            place.waits.take_waiting(|of| told += of.ns);
+        }
+        prop_assert_eq!(told, waited);
         // Nothing is left anywhere.
         for place in &places.places {
             prop_assert_eq!(place.waits.outgoing() + place.waits.open.len(), 0);

@@ -105,6 +105,9 @@ fn what(grid: &GridReply, quantity: Quantity) -> String {
         "compute" => {
             return "computing (outside of MPI), as a share of the recorded time".to_owned();
         }
+        "waiting" => {
+            return "waiting for another rank, as a share of the recorded time".to_owned();
+        }
         "bytes" => return "bytes sent a second by a rank".to_owned(),
         "calls" => return "calls a second of a rank".to_owned(),
         _ => {}

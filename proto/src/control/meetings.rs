@@ -89,6 +89,8 @@ pub struct LateReceiver {
     pub ns: u64,
     /// The longest, in ns.
     pub max_ns: u64,
+    /// When the last of them was over, in job time.
+    pub until_ns: u64,
 }
 
 /// Part of a message from one place to another.

@@ -5,6 +5,7 @@
 //! what the program keeps itself. The system's are named as perf names its events, or after the
 //! field of /proc that they are read from.
 
+use super::analyses::Analysis;
 use crate::shm::PROGRAM_NAME_BYTES;
 use bincode::{Decode, Encode};
 use core::fmt;
@@ -41,15 +42,19 @@ pub enum CallMetric {
     Calls,
     /// Bytes that calls sent, as in the function table.
     BytesSent,
+    /// Time that ranks waited for another one, in ns: in all wait states in which somebody is
+    /// waited for.
+    Waiting,
 }
 
 impl CallMetric {
     /// All of them.
-    pub const ALL: [CallMetric; 4] = [
+    pub const ALL: [CallMetric; 5] = [
         CallMetric::MpiTime,
         CallMetric::Compute,
         CallMetric::Calls,
         CallMetric::BytesSent,
+        CallMetric::Waiting,
     ];
 
     /// As users spell it.
@@ -59,13 +64,22 @@ impl CallMetric {
             CallMetric::Compute => "compute",
             CallMetric::Calls => "calls",
             CallMetric::BytesSent => "bytes",
+            CallMetric::Waiting => "waiting",
+        }
+    }
+
+    /// The analysis that tells it.
+    pub fn analysis(self) -> Analysis {
+        match self {
+            CallMetric::Waiting => Analysis::WaitStates,
+            _ => Analysis::Grid,
         }
     }
 
     /// The unit of its values.
     pub fn unit(self) -> &'static str {
         match self {
-            CallMetric::MpiTime | CallMetric::Compute => "ns",
+            CallMetric::MpiTime | CallMetric::Compute | CallMetric::Waiting => "ns",
             CallMetric::Calls => "calls",
             CallMetric::BytesSent => "bytes",
         }
@@ -355,7 +369,7 @@ mod tests {
         for unknown in ["", "page-fault", "counter:", "value:", "usual"] {
             assert_eq!(unknown.parse::<Metric>(), Err(UnknownMetric), "{unknown}");
         }
-        assert!(UnknownMetric.to_string().contains("bytes, cpu-time, "));
+        assert!(UnknownMetric.to_string().contains("bytes, waiting, cpu-time, "));
     }
 
     #[test]

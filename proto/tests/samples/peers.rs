@@ -75,6 +75,7 @@ fn meetings() -> Meetings {
             waits: 4,
             ns: 900_000,
             max_ns: 300_000,
+            until_ns: 5_000_000_000,
         }],
     }
 }

@@ -24,5 +24,6 @@ impl OneSink<'_> {
             ..
         } = &mut *self.analyses;
         traffic.collective(self.rank, when, call, matrix.communicators(), clock);
+        self.analyses.note_waiting();
     }
 }

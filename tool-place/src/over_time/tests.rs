@@ -114,6 +114,34 @@ proptest! {
         }
     }
 
+    /// Waits in any order, of any length.
+    #[test]
+    fn waiting_lies_where_it_was(calls in calls(), columns_max in 1u32..40) {
+        let mut over_time = OverTime::default();
+        let end_ns = calls.iter().map(|call| call.begin + call.length).max().unwrap();
+        for call in &calls {
+            over_time.wait(call.begin, call.length);
+        }
+        let asked = GridQuery {
+            to_ns: end_ns + 1,
+            observed_ns: end_ns,
+            columns_max,
+            rows_max: 1,
+            ..GridQuery::default()
+        };
+        let axes = Axes::of(&asked, 1);
+        let told = over_time.columns(CallMetric::Waiting, &axes, &clock()).expect("narrow bins");
+        for column in 0..axes.columns {
+            let (from, to) = (axes.begin_ns(column), axes.begin_ns(column + 1));
+            let overlap = |call: &Call| {
+                let end = (call.begin + call.length).min(to);
+                end.saturating_sub(call.begin.max(from))
+            };
+            let ns: u64 = calls.iter().map(overlap).sum();
+            prop_assert_eq!(told[column as usize], ns);
+        }
+    }
+
     #[test]
     fn recorded_time_equals_counting_ticks(
         cuts in prop::collection::btree_set(0u64..60, 0..8),

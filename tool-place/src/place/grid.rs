@@ -18,7 +18,11 @@ pub fn answer(asked: &GridQuery, now: Now, clock: &JobClock, local: &LocalRanks)
     let edges: Vec<u64> = (0..=axes.columns)
         .map(|column| moment.ticks_of(axes.begin_ns(column)))
         .collect();
-    let recorded = recorded(&moment, local);
+    let analysis = match asked.metric {
+        Metric::OfCalls(metric) => metric.analysis(),
+        _ => Analysis::Grid,
+    };
+    let recorded = recorded(&moment, analysis, local);
 
     let mut sum = grid::empty(axes);
     for (rank, one) in local.iter() {
@@ -90,7 +94,7 @@ fn of_rank(
 
 /// The intervals in which calls count here, in ticks: recording is on, the analysis is, and job
 /// time is known.
-fn recorded(moment: &TimePoint<'_>, local: &LocalRanks) -> Vec<(u64, u64)> {
+fn recorded(moment: &TimePoint<'_>, analysis: Analysis, local: &LocalRanks) -> Vec<(u64, u64)> {
     let analyses = &local.feed.analyses;
     let Some(since) = analyses.timed_since() else {
         return Vec::new();
@@ -101,7 +105,7 @@ fn recorded(moment: &TimePoint<'_>, local: &LocalRanks) -> Vec<(u64, u64)> {
         .filter(|(from, to)| from < to)
         .collect();
     let status = analyses.status(0, moment.job_ns());
-    for &(from_ns, to_ns) in &status.of[Analysis::Grid as usize].gaps.last {
+    for &(from_ns, to_ns) in &status.of[analysis as usize].gaps.last {
         let off = (
             moment.ticks_of(from_ns),
             match to_ns {

@@ -7,6 +7,7 @@ use crate::root_link::request::{LinkError, Reply};
 use invivo_grpc::{convert, v1};
 use invivo_proto::control::analyses::Analysis;
 use invivo_proto::control::link::Answer;
+use invivo_proto::control::metric::Metric;
 use invivo_proto::control::results::JobStatus;
 use invivo_proto::control::tree::Query;
 use std::sync::Arc;
@@ -139,14 +140,14 @@ impl Service {
         };
         let query = convert::grid::query(asked, status, (columns_max, rows_max))
             .map_err(Status::invalid_argument)?;
-        let (reply, analysis) = match query.metric.is_of_calls() {
-            true => {
+        let (reply, analysis) = match query.metric {
+            Metric::OfCalls(metric) => {
                 let (reply, analysis) = self
-                    .query_analysis(token, Query::Grid(query), Analysis::Grid)
+                    .query_analysis(token, Query::Grid(query), metric.analysis())
                     .await?;
                 (reply, Some(analysis))
             }
-            false => (self.query(token, Query::Grid(query)).await?, None),
+            _ => (self.query(token, Query::Grid(query)).await?, None),
         };
         let Answer::Grid(grid, coverage) = &reply.answer else {
             return Err(LinkError::Mismatched.into());

@@ -55,16 +55,17 @@ fn a_late_receiver_is_waited_for() {
         for place in &mut places.places {
             place.messages.take_late(|late| heard.push(*late));
         }
-        let late = |function| Late {
+        let late = |function, begin| Late {
             state: WaitState::LateReceiver,
             waiter: Rank(0),
             causer: Rank(to as u32),
             comm: CommId::WORLD,
             region: job::region(function),
             site: SiteId(7),
+            from_ns: job_ns(begin),
             ns: 900,
             error_ns: 0,
         };
-        assert_eq!(heard, [late("MPI_Send"), late("MPI_Ssend")]);
+        assert_eq!(heard, [late("MPI_Send", 1000), late("MPI_Ssend", 4000)]);
     }
 }

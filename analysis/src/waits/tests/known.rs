@@ -147,6 +147,7 @@ fn late_senders_are_told_of_their_causer() {
             comm: CommId::WORLD,
             region: region("MPI_Recv"),
             site: SiteId(9),
+            from_ns: 1_000,
             ns,
             // Of no meaning below one place.
             error_ns: 100,
@@ -179,6 +180,7 @@ fn late_receivers_are_told_to_their_senders() {
             comm: CommId::WORLD,
             region: region("MPI_Send"),
             site: SiteId(9),
+            from_ns: 1_000,
             ns,
             error_ns: 100,
         };
@@ -267,6 +269,7 @@ fn what_cannot_be_is_refused() {
             waits: 1,
             ns: u64::MAX,
             max_ns: u64::MAX,
+            until_ns: u64::MAX,
         }]),
         ..Meetings::default()
     };

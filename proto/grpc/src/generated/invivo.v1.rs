@@ -953,7 +953,8 @@ pub struct Traffic {
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GridRequest {
     /// What cells are about: "mpi" (time in MPI calls), "compute" (recorded time outside of them),
-    /// "calls" (calls that ended) or "bytes" (that calls sent); or a metric that is or was measured, by
+    /// "waiting" (time in wait states in which somebody is waited for), "calls" (calls that ended) or
+    /// "bytes" (that calls sent); or a metric that is or was measured, by
     /// its name in MetricsReply; empty is "mpi".
     #[prost(string, tag = "1")]
     pub metric: ::prost::alloc::string::String,
