@@ -1,6 +1,6 @@
 //! Keeps what was counted in pieces of the run, so that any interval can be asked for later.
 //!
-//! The last minute is kept in pieces of a second. What is older is kept in pieces that become twice
+//! The last minute is kept in pieces of a second, whose edges are the same wherever job time is known. What is older is kept in pieces that become twice
 //! as wide whenever the run outgrows them, so that all of it is resolved evenly, to a sixty-fourth
 //! of its length or finer. The answer to an interval is the sum of all pieces that it touches, and
 //! says where these begin and end. Nothing is subtracted: the longest call of an interval is known
@@ -47,16 +47,15 @@ pub struct History<T> {
     width_ns: u64,
     rows: usize,
     rows_max: usize,
-    /// Where the piece begins that is not over.
-    from_ns: u64,
-    /// In which second of job time; nothing before that is known.
-    second: Option<u64>,
+    /// Where the piece begins that is not over; nothing before job time is known.
+    from_ns: Option<u64>,
 }
 
-/// The pieces that an interval touches.
+/// The pieces of which an answer is: those that an interval touches, or all together as one.
 #[derive(Clone, Debug)]
 pub struct Within<'a, T> {
-    /// Where the first one begins, and the last one ends; nothing where there is none.
+    /// Where the first one begins, and the last one ends; nothing where there is none, or where no
+    /// interval was asked for.
     pub of: Option<Past>,
     pub pieces: Vec<&'a T>,
     /// The piece that is not over belongs to it.
@@ -73,14 +72,17 @@ impl<T: Counted> History<T> {
             width_ns: PIECE_NS,
             rows: 0,
             rows_max,
-            from_ns: 0,
-            second: None,
+            from_ns: None,
         }
     }
 
-    /// All pieces together, without the one that is not over.
-    pub fn whole(&self) -> &T {
-        &self.whole
+    /// All pieces.
+    pub fn all(&self) -> Within<'_, T> {
+        Within {
+            of: None,
+            pieces: Vec::from([&self.whole]),
+            with_now: true,
+        }
     }
 
     /// Rows of all pieces.
@@ -91,40 +93,40 @@ impl<T: Counted> History<T> {
     /// Forgets everything: the run begins at `at_ns`.
     pub fn forget(&mut self, at_ns: u64) {
         *self = History {
-            from_ns: at_ns,
-            second: Some(at_ns / PIECE_NS),
+            from_ns: Some(at_ns),
             ..History::new(self.rows_max)
         };
     }
 
-    /// Time has passed: whether a piece is over. The first one begins with the run, and is over
-    /// when a second is, by the first time that is told.
+    /// Time has passed: whether a piece is over. The first one begins with the first time that is
+    /// told.
     #[inline]
     pub fn is_due(&mut self, now_ns: u64) -> bool {
-        let second = now_ns / PIECE_NS;
-        second > *self.second.get_or_insert(second)
+        now_ns / PIECE_NS > *self.from_ns.get_or_insert(now_ns) / PIECE_NS
     }
 
-    /// A piece is over, in which this was counted.
+    /// A piece is over, in which this was counted. It ends with its second, a moment ago.
     pub fn end_piece(&mut self, now_ns: u64, counted: T) {
-        let to_ns = now_ns.max(self.from_ns);
+        let to_ns = now_ns / PIECE_NS * PIECE_NS;
+        let from_ns = self.from_ns.unwrap_or(to_ns);
+        let to_ns = to_ns.max(from_ns);
         self.whole.add(&counted);
         self.rows += counted.rows();
         self.recent.push_back(Piece {
-            from_ns: self.from_ns,
+            from_ns,
             to_ns,
             counted,
         });
-        self.from_ns = to_ns;
-        self.second = Some(now_ns / PIECE_NS);
+        self.from_ns = Some(to_ns);
         if self.recent.len() > RECENT {
             self.age();
         }
-        // Each turn leaves fewer pieces.
+        // Some turns leave fewer pieces, and all together one. A third of them stay for the earlier
+        // time, for as long as there are some.
         while self.rows > self.rows_max && self.recent.len() + self.earlier.len() > 1 {
-            match self.earlier.len() {
-                0 | 1 => self.age(),
-                _ => self.widen(),
+            match self.earlier.len() > 1 && self.earlier.len() >= self.recent.len() / 2 {
+                true => self.widen(),
+                false => self.age(),
             }
         }
     }
@@ -171,7 +173,8 @@ impl<T: Counted> History<T> {
         let touches = |from_ns, to_ns| from_ns < past.to_ns && to_ns > past.from_ns;
         let all = self.earlier.iter().chain(&self.recent);
         let all = all.filter(|piece| touches(piece.from_ns, piece.to_ns));
-        let with_now = touches(self.from_ns, now_ns);
+        let now_from_ns = self.from_ns.unwrap_or(0);
+        let with_now = touches(now_from_ns, now_ns);
         let mut of = None;
         let pieces = all.map(|piece| {
             let (from_ns, to_ns) = (piece.from_ns, piece.to_ns);
@@ -180,7 +183,7 @@ impl<T: Counted> History<T> {
         });
         let pieces = pieces.collect();
         if with_now {
-            let (from_ns, to_ns) = (self.from_ns, now_ns);
+            let (from_ns, to_ns) = (now_from_ns, now_ns);
             cover(&mut of, Some(Past { from_ns, to_ns }));
         }
         Within {

@@ -27,6 +27,8 @@ impl<K: Copy + Ord, V: Sum> RankRows<K, V> {
     /// Of rows in any order, one for each rank and key.
     pub fn new(mut rows: Vec<((Rank, K), V)>) -> RankRows<K, V> {
         rows.sort_unstable_by_key(|(key, _)| *key);
+        // It stays for as long as its piece.
+        rows.shrink_to_fit();
         RankRows(rows)
     }
 
@@ -47,22 +49,21 @@ impl<K: Copy + Ord, V: Sum> RankRows<K, V> {
 
     /// Adds others.
     pub fn add(&mut self, from: &RankRows<K, V>) {
-        if from.is_empty() {
-            return;
-        }
-        let mut all = Vec::with_capacity(self.len().max(from.len()));
-        let mut others = from.0.iter().peekable();
-        for (key, mut row) in core::mem::take(&mut self.0) {
-            while let Some(other) = others.next_if(|other| other.0 < key) {
-                all.push(*other);
+        let mut own = self.0.iter_mut().peekable();
+        let mut new = Vec::new();
+        for (key, row) in &from.0 {
+            while own.next_if(|own| own.0 < *key).is_some() {}
+            match own.next_if(|own| own.0 == *key) {
+                Some(own) => own.1.add(row),
+                None => new.push((*key, *row)),
             }
-            if let Some(other) = others.next_if(|other| other.0 == key) {
-                row.add(&other.1);
-            }
-            all.push((key, row));
         }
-        all.extend(others.copied());
-        self.0 = all;
+        // Mostly there is none: the same is called again and again.
+        if !new.is_empty() {
+            self.0.extend(new);
+            // Two runs that are in order: they are merged.
+            self.0.sort_by_key(|(key, _)| *key);
+        }
     }
 
     /// Of each rank's rows those beyond the first `most` get another key; rows of one key become

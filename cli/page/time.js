@@ -183,8 +183,8 @@ export const time = {
         el(
           'p',
           { class: 'dim' },
-          'The other screens are of this time, as far as it is kept; tables by rank show these ' +
-            'ranks only.',
+          'Timeline, functions, profile, regions, matrix and wait states are of this time, as far as ' +
+            'it is kept; tables by rank show these ranks only.',
         ),
       );
     }

@@ -28,7 +28,7 @@ const ROWS: u32 = 128;
 /// together with others, and a tenth until it is taken.
 const READ_NS: u64 = 350_000_000;
 /// So far within a piece of the run a question is surely about that piece, in ns.
-const EDGE_NS: u64 = 1_000_000;
+const EDGE_NS: u64 = 250_000_000;
 /// Ranks that wait states are told of: as many as there may be.
 const RANKS_MAX: u32 = 1024;
 
@@ -135,13 +135,15 @@ pub async fn seen(
 /// # Errors
 /// Why there is no answer.
 pub async fn past(mut client: Client, when: &When) -> Result<Response<Option<Seen>>, Status> {
-    let sites = client.call_sites(when.asked().sites()).await?.into_inner();
+    let mut sites = client.call_sites(when.asked().sites()).await?.into_inner();
+    // Whether they are noted now says nothing of that time.
+    sites.analysis = None;
     let Some(TableInterval { from_ns, to_ns }) = sites.interval.filter(|of| of.from_ns < of.to_ns)
     else {
         return Ok(Response::new(None));
     };
-    // The same pieces: just within them, for each answer knows the beginning of the observed time
-    // to some ns.
+    // The same pieces: within them, for each answer has its own idea of the beginning of the observed
+    // time.
     let edge_ns = EDGE_NS.min((to_ns - from_ns) / 4);
     let request = WaitStatesRequest {
         ranks_max: RANKS_MAX,

@@ -334,6 +334,8 @@ def _interval(
     """A part of the run, as requests say it; all of it without anything."""
     if last is not None and (since is not None or until is not None):
         raise Error("two intervals", "", "give either last, or since and until")
+    if (until is not None and until <= (since or 0)) or (last is not None and last <= 0):
+        raise Error("an empty interval", "", "give an end behind the begin, or a length")
     interval = {
         "from_ns": nanoseconds(since or 0),
         "to_ns": nanoseconds(until or 0),

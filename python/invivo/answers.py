@@ -384,8 +384,9 @@ class TableInterval(Answer):
     """The interval that a table is of. Tool places keep what they counted in pieces of the run: the
     last minute in pieces of about a second, what is older in pieces of a sixty-fourth of the run or
     shorter. A table is of all pieces that the requested interval touches. A call belongs to the
-    piece in which it ended, with all of its time; time in a region to the piece in which it was
-    spent."""
+    piece in which it ended, with all of its time; time in a region to that in which the next record
+    of its thread was taken. Where there are many rows, pieces are wider. A begin of 1 ns alone
+    requests all of the run up to now."""
 
     from_ns: int
     """Where the first of these pieces begins, in ns since the beginning of the observed time."""

@@ -78,6 +78,12 @@ fn explain(seen: &Seen, site: Option<Site>) -> Explanation {
     let waiting = efficiency.and_then(|of| {
         let all_ns = seen.interval_ns as f64 * f64::from(of.ranks);
         let in_mpi_ns = (1.0 - of.parallel_efficiency) * all_ns;
+        // What is on now says nothing of a time that is past: it has the waits that were found.
+        let analysis = seen.waits_after.analysis.as_ref();
+        let is_off = analysis.is_some_and(|analysis| analysis.on == 0);
+        if is_off && !matches!(seen.time, Time::Past { .. }) {
+            return None;
+        }
         let of = waits::waiting(&seen.waits_before, &seen.waits_after, in_mpi_ns)?;
         let at = sites::waited_at(&seen.before, &seen.after, &of.wait_state, &of.function);
         let (place, place_share) = at.unwrap_or_default();
@@ -133,10 +139,6 @@ fn explain(seen: &Seen, site: Option<Site>) -> Explanation {
 /// Why nothing can be said.
 fn unknown(seen: &Seen) -> Option<String> {
     let coverage = seen.grid.coverage.clone().unwrap_or_default();
-    if seen.time != Time::Lately {
-        // What the job does now has no part in it.
-        return None;
-    }
     let recording = seen.status.recording.unwrap_or_default();
     let counts = seen.status.ranks.unwrap_or_default();
     if coverage.ranks_reporting < coverage.ranks {
@@ -144,6 +146,10 @@ fn unknown(seen: &Seen) -> Option<String> {
             "Only {} of {} ranks report: see invivo status",
             coverage.ranks_reporting, coverage.ranks
         ));
+    }
+    if seen.time != Time::Lately {
+        // What the job does now has no part in it.
+        return None;
     }
     if recording.shut_down {
         return Some("The measurement was shut down; the job runs on unobserved".into());

@@ -116,6 +116,9 @@ pub const LARGE_ANSWER_BYTES_PER_TOKEN_MAX: usize = 48 * 1024 * 1024;
 /// Bytes a second at which a large answer is read at least, counting the time in which it could be:
 /// a part of the budget must come back in some minutes, however a client drips.
 pub const LARGE_ANSWER_BYTES_PER_SECOND_MIN: u64 = 64 * 1024;
+/// Questions about the last minute that come within so long are one, in ns: a tenth of what a piece
+/// of the run has.
+pub const SAME_TIME_NS: u64 = 100_000_000;
 /// Different questions to the root without an answer: as many as it takes. Beyond, a call is
 /// refused at once with RESOURCE_EXHAUSTED instead of waiting in a queue. Equal ones count as one.
 pub const QUESTIONS_MAX: usize = 32;

@@ -28,13 +28,16 @@ struct Run {
 }
 
 impl Run {
-    fn new(rows_max: usize) -> Run {
-        Run {
+    /// A machine has been up for so long when it begins.
+    fn new(rows_max: usize, begin_ns: u64) -> Run {
+        let mut run = Run {
             history: History::new(rows_max),
             now: Counts::default(),
             events: Vec::new(),
-            at_ns: 0,
-        }
+            at_ns: begin_ns,
+        };
+        assert!(!run.history.is_due(begin_ns));
+        run
     }
 
     /// Counts something, so much later.
@@ -83,19 +86,21 @@ proptest! {
         steps in prop::collection::vec((0u64..3 * PIECE_NS, 0u8..4), 1..400),
         rows_max in prop_oneof![Just(1usize), 10usize..100, Just(usize::MAX)],
         asked in (0u64..800 * PIECE_NS, 1u64..100 * PIECE_NS),
+        begin_ns in prop_oneof![Just(0u64), 0u64..1 << 60],
     ) {
-        let mut run = Run::new(rows_max);
+        let mut run = Run::new(rows_max, begin_ns);
         for (later_ns, name) in steps {
             run.count(later_ns, name);
         }
-        let asked = past(asked.0 % (run.at_ns + 1), asked.0 % (run.at_ns + 1) + asked.1);
+        let from_ns = begin_ns + asked.0 % (run.at_ns - begin_ns + 1);
+        let asked = past(from_ns, from_ns + asked.1);
         let (of, counts) = run.asked(asked);
         let of = of.expect("it begins within the run");
         prop_assert!(of.from_ns <= asked.from_ns);
         prop_assert!(of.to_ns >= asked.to_ns.min(run.at_ns));
         prop_assert_eq!(counts, run.naive(of));
         // The whole is all of it.
-        let mut whole = run.history.whole().clone();
+        let mut whole = run.history.whole.clone();
         whole.add(&run.now);
         prop_assert_eq!(whole, run.naive(past(0, u64::MAX)));
         let pieces = run.history.earlier.iter().chain(&run.history.recent);
@@ -107,7 +112,8 @@ proptest! {
 
 /// A run with an event in each tenth of a second.
 fn long(pieces: u64) -> Run {
-    let mut run = Run::new(usize::MAX);
+    // Ten days behind the beginning of job time.
+    let mut run = Run::new(usize::MAX, 1_000_000 * PIECE_NS);
     for _ in 0..10 * pieces {
         run.count(PIECE_NS / 10, 0);
     }
@@ -123,6 +129,7 @@ fn the_last_minute_is_known_to_a_second_after_hours() {
     assert!(asked.from_ns - of.from_ns <= PIECE_NS, "{of:?}");
     // Any other time is known to some hundredth of the run.
     for from in (0..9_000).step_by(777) {
+        let from = 1_000_000 + from;
         let asked = past(from * PIECE_NS, (from + 10) * PIECE_NS);
         let (of, _) = run.asked(asked);
         let of = of.expect("some time");
@@ -160,4 +167,19 @@ fn nothing_is_known_of_what_is_to_come() {
     let run = long(100);
     let (of, counts) = run.asked(past(run.at_ns + 1, u64::MAX));
     assert_eq!((of, counts), (None, Counts::default()));
+}
+
+/// Where there is room for a few pieces, some are of the last time and some of the time before.
+#[test]
+fn few_pieces_are_shared_by_all_of_the_run() {
+    let mut run = Run::new(60, 1_000_000 * PIECE_NS);
+    for _ in 0..3_000 {
+        (0..4).for_each(|name| run.count(PIECE_NS / 4, name));
+    }
+    let (earlier, recent) = (run.history.earlier.len(), run.history.recent.len());
+    assert!(earlier >= 2 && recent >= 4, "{earlier} and {recent}");
+    assert!(run.history.rows() <= 60);
+    let asked = past(run.at_ns - 3 * PIECE_NS, run.at_ns);
+    let of = run.asked(asked).0.expect("seconds");
+    assert!(asked.from_ns - of.from_ns <= PIECE_NS, "{of:?}");
 }

@@ -46,6 +46,9 @@ enum By {
 // About a screen; programs get as many rows as the gateway gives.
 const ROWS_TEXT: u32 = 40;
 
+/// What is said of a time without calls.
+const NOTHING: &str = "no MPI call ended";
+
 /// Shows the MPI function table.
 ///
 /// # Errors
@@ -65,8 +68,9 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         if args.target.json {
             print_json(&reply)?;
         } else {
-            let mut text = args.when.heading(reply.interval.as_ref());
-            text.push_str(&call_sites::text(&reply));
+            let nothing = (reply.rows.is_empty(), NOTHING);
+            let table = || call_sites::text(&reply);
+            let mut text = args.when.told(reply.interval.as_ref(), nothing, table);
             text.push('\n');
             text.push_str(&analyses::notes(reply.analysis.as_ref()));
             text.push_str(&coverage::text(&reply.coverage.unwrap_or_default()));
@@ -83,16 +87,20 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     if args.target.json {
         print_json(&reply)?;
     } else {
-        let mut text = args.when.heading(reply.interval.as_ref());
-        text.push_str(&functions::text(&reply.rows));
-        if args.per_rank {
-            text.push('\n');
-            text.push_str(&functions::by_rank(
-                &reply.rank_rows,
-                rank_rows_max as usize,
-                reply.rank_rows_total as usize,
-            ));
-        }
+        let table = || {
+            let mut text = functions::text(&reply.rows);
+            if args.per_rank {
+                text.push('\n');
+                text.push_str(&functions::by_rank(
+                    &reply.rank_rows,
+                    rank_rows_max as usize,
+                    reply.rank_rows_total as usize,
+                ));
+            }
+            text
+        };
+        let nothing = (reply.rows.is_empty(), NOTHING);
+        let mut text = args.when.told(reply.interval.as_ref(), nothing, table);
         text.push('\n');
         text.push_str(&analyses::notes(reply.analysis.as_ref()));
         text.push_str(&coverage::text(&reply.coverage.unwrap_or_default()));

@@ -43,14 +43,24 @@ impl When {
         }
     }
 
-    /// Of which time a table is, where a part of the run was named.
-    pub fn heading(&self, of: Option<&TableInterval>) -> String {
+    /// A table with the time that it is of, where a part of the run was named. `nothing` is said of a
+    /// table that `is_empty`.
+    pub fn told(
+        &self,
+        of: Option<&TableInterval>,
+        (is_empty, nothing): (bool, &str),
+        table: impl FnOnce() -> String,
+    ) -> String {
         match (self.is_given(), of) {
-            (false, _) => String::new(),
-            (true, None) => "nothing of this time is kept\n\n".into(),
+            (false, _) => table(),
+            (true, None) => "nothing of this time is kept\n".into(),
             (true, Some(of)) => {
                 let [from, to] = [of.from_ns, of.to_ns].map(duration);
-                format!("from {from} to {to}\n\n")
+                let table = match is_empty {
+                    true => format!("{nothing} in this time\n"),
+                    false => table(),
+                };
+                format!("from {from} to {to}\n\n{table}")
             }
         }
     }
@@ -100,8 +110,9 @@ fn interval(text: &str) -> Result<Range<u64>, String> {
         text => Time::parse(text).map(Time::ns),
     };
     let interval = at(from)?..at(to)?;
-    // An end of 0 is now.
-    if interval.end != 0 && interval.is_empty() || (from, to) == ("", "") {
+    // An end that is left out is now.
+    let is_empty = !to.is_empty() && interval.is_empty();
+    if is_empty || (from, to) == ("", "") {
         return Err(wrong());
     }
     Ok(interval)
@@ -119,7 +130,9 @@ mod tests {
         assert_eq!(interval("..40s"), Ok(0..40 * S));
         let (start, end) = (30 * S, 0);
         assert_eq!(interval("30s.."), Ok(Range { start, end }));
-        for text in ["", "..", "30s", "40s..30s", "a..b", "30s..30s"] {
+        for text in [
+            "", "..", "30s", "40s..30s", "a..b", "30s..30s", "..0s", "0..0",
+        ] {
             assert!(interval(text).is_err(), "{text}");
         }
     }

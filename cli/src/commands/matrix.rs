@@ -48,9 +48,10 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     } else {
         let coverage = coverage::text(&reply.coverage.clone().unwrap_or_default());
         let notes = analyses::notes(reply.analysis.as_ref());
-        let heading = args.when.heading(reply.interval.as_ref());
-        let table = matrix::text(&reply);
-        print(&format!("{heading}{table}\n{notes}{coverage}"))?;
+        let nothing = (reply.cells.is_empty(), "no point-to-point message was sent");
+        let table = || matrix::text(&reply);
+        let table = args.when.told(reply.interval.as_ref(), nothing, table);
+        print(&format!("{table}\n{notes}{coverage}"))?;
     }
     Ok(Outcome::Done)
 }

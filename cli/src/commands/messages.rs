@@ -35,9 +35,10 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     } else {
         let coverage = coverage::text(&reply.coverage.clone().unwrap_or_default());
         let notes = analyses::notes(reply.analysis.as_ref());
-        let heading = args.when.heading(reply.interval.as_ref());
-        let text = messages::text(&reply);
-        print(&format!("{heading}{text}\n{notes}{coverage}"))?;
+        // It tells of no messages by itself.
+        let text = || messages::text(&reply);
+        let text = args.when.told(reply.interval.as_ref(), (false, ""), text);
+        print(&format!("{text}\n{notes}{coverage}"))?;
     }
     Ok(Outcome::Done)
 }

@@ -76,8 +76,9 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     if args.target.json {
         print_json(&reply)?;
     } else {
-        let mut text = args.when.heading(reply.interval.as_ref());
-        text.push_str(&regions::text(&reply));
+        let nothing = (reply.rows.is_empty(), "no time was spent in regions");
+        let table = || regions::text(&reply);
+        let mut text = args.when.told(reply.interval.as_ref(), nothing, table);
         text.push('\n');
         text.push_str(&analyses::notes(reply.analysis.as_ref()));
         text.push_str(&coverage::text(&reply.coverage.unwrap_or_default()));

@@ -46,6 +46,8 @@ enum By {
     Site,
 }
 
+/// What is said of a time without waits.
+const NOTHING: &str = "nobody waited";
 /// Ranks in the table: a screen's worth with the rest.
 const RANKS_SHOWN: u32 = 8;
 /// Rows by site: about a screen.
@@ -72,9 +74,10 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         let coverage = coverage::text(&reply.coverage.clone().unwrap_or_default());
         let notes = [&reply.analysis, &reply.messages];
         let notes: String = notes.map(|of| analyses::notes(of.as_ref())).concat();
-        let heading = args.when.heading(reply.interval.as_ref());
-        let table = wait_states::text(&reply);
-        print(&format!("{heading}{table}\n{notes}{coverage}"))?;
+        let nothing = (reply.rows.is_empty(), NOTHING);
+        let table = || wait_states::text(&reply);
+        let table = args.when.told(reply.interval.as_ref(), nothing, table);
+        print(&format!("{table}\n{notes}{coverage}"))?;
     }
     Ok(Outcome::Done)
 }
@@ -92,10 +95,12 @@ async fn by_site(args: Args) -> anyhow::Result<Outcome> {
         let notes = [&reply.wait_states, &reply.messages, &reply.analysis];
         let notes: String = notes.map(|of| analyses::notes(of.as_ref())).concat();
         let rows = args.rows.unwrap_or(ROWS_SHOWN) as usize;
-        let table = waits_by_site::text(&reply, rows);
-        let unnamed = waits_by_site::unnamed(&reply);
-        let heading = args.when.heading(reply.interval.as_ref());
-        print(&format!("{heading}{table}{unnamed}\n{notes}{coverage}"))?;
+        let table = || waits_by_site::text(&reply, rows) + &waits_by_site::unnamed(&reply);
+        let is_empty = reply.rows.iter().all(|row| row.waits.is_empty());
+        let table = args
+            .when
+            .told(reply.interval.as_ref(), (is_empty, NOTHING), table);
+        print(&format!("{table}\n{notes}{coverage}"))?;
     }
     Ok(Outcome::Done)
 }

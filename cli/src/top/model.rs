@@ -137,7 +137,8 @@ impl Picture {
                 let length = of.to_ns.saturating_sub(of.from_ns);
                 format!("the last {}", duration(length))
             }
-            _ => "since the start or the last reset".to_owned(),
+            (true, None) => "the last minute".to_owned(),
+            (false, _) => "since the start or the last reset".to_owned(),
         }
     }
 
@@ -427,6 +428,9 @@ impl Model {
         let job = self.hello.as_ref().and_then(|hello| hello.job.as_ref());
         match job.is_some_and(|job| job.observation.is_some()) {
             true => self.say("a saved observation is shown as a whole".to_owned(), false),
+            false if self.frozen.is_some() => {
+                self.say("the view is frozen: space goes on".to_owned(), false);
+            }
             false => self.live.turn(!self.live.lately),
         }
     }

@@ -6,7 +6,7 @@
 //! lag 5.00 ms | dropped 7 (0.1 %) | overhead 0.9 % | scope control | 10,000 calls
 //! 1 Overview  2 Ranks  3 Functions  4 Matrix  5 Buffers  6 Time                 tabs
 //! ...                                                                           page
-//! space freeze  M minute  P pause  R recording  X reset  W window  ? help  q quit  last line
+//! space freeze  M time  P pause  R recording  X reset  W window  ? help  q quit  last line
 //! ```
 
 mod bar;
@@ -121,7 +121,7 @@ fn draw_last(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
                 "space freeze"
             };
             let keys = format!(
-                "{freeze}  M minute  {pause}  R recording  X reset  W window  ? help  q quit"
+                "{freeze}  M time  {pause}  R recording  X reset  W window  ? help  q quit"
             );
             (keys, look.aside())
         }

@@ -369,7 +369,11 @@ mod tests {
         for unknown in ["", "page-fault", "counter:", "value:", "usual"] {
             assert_eq!(unknown.parse::<Metric>(), Err(UnknownMetric), "{unknown}");
         }
-        assert!(UnknownMetric.to_string().contains("bytes, waiting, cpu-time, "));
+        assert!(
+            UnknownMetric
+                .to_string()
+                .contains("bytes, waiting, cpu-time, ")
+        );
     }
 
     #[test]

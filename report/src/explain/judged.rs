@@ -101,8 +101,13 @@ impl Known<'_> {
 
     fn standstill(&self) -> Option<Judged> {
         let counts = self.seen.status.ranks.unwrap_or_default();
-        let none_ended =
-            self.seen.time == Time::Lately && self.site.is_none_or(|site| site.calls == 0);
+        let none_ended = self.site.is_none_or(|site| site.calls == 0);
+        if let Time::Past { .. } = self.seen.time {
+            let sentence = format!("No MPI call ended {}, and no rank computed", self.when);
+            let stood = none_ended && self.of.parallel_efficiency < 1.0 - GOOD;
+            return stood.then(|| of_all(Limit::Standstill, sentence));
+        }
+        let none_ended = none_ended && self.seen.time == Time::Lately;
         let sentence = format!(
             "No MPI call has ended {}, and no rank computes; see who waits for whom: invivo hang",
             self.when
@@ -181,7 +186,7 @@ impl Known<'_> {
         let outside = outside::outside_mpi(&self.seen.measured, rank);
         let outside = outside.as_ref().and_then(outside::told);
         let outside = outside.map_or_else(String::new, |told| format!(", though {told}"));
-        let within = stretch(&self.seen.grid);
+        let within = stretch(&self.seen.grid, self.seen.end_ns());
         let within = within.map_or_else(String::new, |of| told_stretch(of, self.seen.time));
         let sentence = format!(
             "Rank {rank} computes {} {}{within}{computes}{outside}, and the others wait{waits} \
@@ -241,7 +246,7 @@ impl Known<'_> {
             how.unwrap_or_default(),
             percent(1.0 - self.of.parallel_efficiency),
             self.when,
-            waits::unmatched(&self.seen.waits_after, self.site),
+            waits::unmatched(self.seen, self.site),
             self.numbers,
             self.at
         );

@@ -68,8 +68,8 @@ pub(super) fn busiest(grid: &GridReply) -> Vec<(u32, f64)> {
 }
 
 /// The one stretch in which the ranks lost what they lost, if they computed well before it and
-/// behind it.
-pub(super) fn stretch(grid: &GridReply) -> Option<Stretch> {
+/// behind it. `end_ns` is where the time ends that was looked at.
+pub(super) fn stretch(grid: &GridReply, end_ns: u64) -> Option<Stretch> {
     let columns = columns(grid);
     // That which lies below the limit most, all of its columns together.
     let (mut best, mut best_below) = (0..0, 0.0);
@@ -96,8 +96,8 @@ pub(super) fn stretch(grid: &GridReply) -> Option<Stretch> {
     }
     let time = |column: u32| grid.from_ns + i64::from(column) * grid.width_ns as i64;
     let (first, last) = (columns[best.start].0, columns[best.end - 1].0);
-    // The last column may end behind now.
-    let (now, end) = (grid.observed_ns as i64, time(last + 1));
+    // The last column may end behind it.
+    let (now, end) = (end_ns as i64, time(last + 1));
     Some(Stretch {
         length_ns: (end.min(now) - time(first)).max(0) as u64,
         ago_ns: (now - end).max(0) as u64,

@@ -32,6 +32,16 @@ pub struct Seen {
     pub time: Time,
 }
 
+impl Seen {
+    /// Where the time ends that was looked at, in ns since the beginning of the observed time.
+    pub(super) fn end_ns(&self) -> u64 {
+        match self.time {
+            Time::Past { to_ns, .. } => to_ns,
+            Time::Lately | Time::Whole => self.grid.observed_ns,
+        }
+    }
+}
+
 /// Which time was looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Time {

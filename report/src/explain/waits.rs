@@ -1,6 +1,7 @@
 //! How much of the time in MPI over an interval was waiting for a rank that came late, and for
 //! which: wait states by Scalasca's definitions.
 
+use super::seen::{Seen, Time};
 use super::sites::Site;
 use super::small::of_messages;
 use crate::units::share;
@@ -62,10 +63,6 @@ pub(super) fn waiting(
     after: &WaitStatesReply,
     in_mpi_ns: f64,
 ) -> Option<Waiting> {
-    let is_on = after
-        .analysis
-        .as_ref()
-        .is_none_or(|analysis| analysis.on > 0);
     let key = |row: &WaitStateRow| (row.wait_state.clone(), row.function.clone());
     let then: BTreeMap<_, _> = (before.rows.iter())
         .map(|row| (key(row), row.time_ns))
@@ -81,7 +78,7 @@ pub(super) fn waiting(
         .collect();
     let all: u64 = rows.iter().map(|(_, time)| time).sum();
     let (most, time) = rows.into_iter().max_by_key(|(_, time)| *time)?;
-    if !is_on || all == 0 || in_mpi_ns <= 0.0 {
+    if all == 0 || in_mpi_ns <= 0.0 {
         return None;
     }
     // A wait that ends in the interval may have begun before.
@@ -193,9 +190,11 @@ pub(super) fn told(of: &Waiting, site: Option<&Site>) -> String {
 }
 
 /// What is not known of waits while messages are not matched, and how to know it.
-pub(super) fn unmatched(after: &WaitStatesReply, site: Option<&Site>) -> &'static str {
-    let messages = after.messages.as_ref();
-    match messages.is_some_and(|of| of.on == 0)
+pub(super) fn unmatched(seen: &Seen, site: Option<&Site>) -> &'static str {
+    let messages = seen.waits_after.messages.as_ref();
+    // What is switched on now tells nothing of the past.
+    match seen.time == Time::Lately
+        && messages.is_some_and(|of| of.on == 0)
         && site.is_some_and(|site| of_messages(&site.function))
     {
         true => {

@@ -56,6 +56,16 @@ fn waited(waits: &Value) -> (u64, u64) {
     })
 }
 
+/// Time of waits in which somebody is waited for.
+fn waited_for_somebody(waits: &Value) -> u64 {
+    let rows = waits["rows"].as_array().expect("rows").iter();
+    let rows = rows.filter(|row| {
+        let state = row["wait_state"].as_str().expect("a wait state");
+        !state.ends_with("Completion")
+    });
+    rows.map(|row| number(row, "/time_ns")).sum()
+}
+
 fn seconds(ns: u64) -> String {
     format!("{}ms", ns / 1_000_000)
 }
@@ -133,8 +143,9 @@ fn tables_of_intervals_are_what_was_then(family: Family) {
                 let calls = calls.filter(|call| from <= call.end_ns && call.end_ns < to);
                 calls.count() as u64
             };
-            let least = ended(from_ns, to_ns.saturating_sub(TAKEN_NS));
-            let most = ended(from_ns.saturating_sub(TAKEN_NS), to_ns);
+            // Taken a little later, or before the piece is put aside.
+            let least = ended(from_ns + TAKEN_NS, to_ns.saturating_sub(TAKEN_NS));
+            let most = ended(from_ns.saturating_sub(TAKEN_NS), to_ns + TAKEN_NS);
             assert!(
                 (least..=most).contains(&told),
                 "rank {rank} from {from_ns} to {to_ns}: {told} calls, logged {least} to {most}"
@@ -185,6 +196,15 @@ fn tables_of_intervals_are_what_was_then(family: Family) {
         assert!(a.0.abs_diff(b.0) <= EDGE_NS && a.1.abs_diff(b.1) <= EDGE_NS);
         assert_eq!(calls(table, "/calls"), calls(of, "/calls/calls"));
     }
+
+    // When it was waited is known of each wait for somebody.
+    let waiting = running.client().json(&["heatmap", "--metric", "waiting"]);
+    let of_ranks = waiting["rows"].as_array().expect("rows").iter();
+    let of_ranks: u64 = of_ranks.map(|row| number(row, "/total/sum")).sum();
+    assert_eq!(
+        of_ranks,
+        waited_for_somebody(&running.client().json(&["waitstates"]))
+    );
 
     let text = running.client().run(&["functions", "--interval", "1s..2s"]);
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
@@ -238,6 +258,15 @@ fn what_limited_a_job_is_said_afterwards() {
         assert_eq!(told["rank"].as_u64(), rank, "{kind}: {told}");
         let sentence = told["sentence"].as_str().expect("a sentence");
         assert!(sentence.contains("from "), "{sentence}");
+        let waiting = ["heatmap", "--metric", "waiting", "--interval", &interval];
+        let waiting = running.client().json(&waiting);
+        for row in waiting["rows"].as_array().expect("rows") {
+            let [sum, recorded] =
+                ["sum", "recorded_ns"].map(|of| number(row, &format!("/total/{of}")));
+            let waits = 3 * sum > recorded;
+            let others_wait = rank.is_some() && number(row, "/row") != rank.unwrap_or(0);
+            assert_eq!(waits, others_wait, "{kind}: {row}");
+        }
         if wait_state.is_some() {
             assert_eq!(told["waiting"]["wait_state"].as_str(), wait_state, "{told}");
             assert_eq!(told["waiting"]["causer"].as_u64(), rank, "{told}");

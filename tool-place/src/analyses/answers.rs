@@ -1,7 +1,8 @@
 //! What the analyses answer.
 
 use super::Analyses;
-use super::pieces::{Chosen, Piece};
+use super::pieces::Piece;
+use invivo_analysis::history::Within;
 use invivo_analysis::rank_rows::{RankRows, Sum};
 use invivo_analysis::sites::Found;
 use invivo_analysis::waits::Sums;
@@ -33,12 +34,12 @@ impl Analyses {
     }
 
     /// What an answer is made of.
-    fn chosen(&self, past: Option<Past>) -> Chosen<'_, Piece> {
+    fn chosen(&self, past: Option<Past>) -> Within<'_, Piece> {
         self.pieces.choose(past, self.anchor.1)
     }
 
     /// Waiting in what was chosen.
-    fn waits(&self, chosen: &Chosen<'_, Piece>) -> Sums {
+    fn waits(&self, chosen: &Within<'_, Piece>) -> Sums {
         let mut sums = Sums::default();
         for piece in &chosen.pieces {
             sums.add(&piece.waits);
@@ -110,7 +111,7 @@ impl Analyses {
 
 /// The rows of what was chosen; `now` are those of the piece that is not over.
 fn rows<P, K: Copy + Ord, V: Sum>(
-    chosen: &Chosen<'_, P>,
+    chosen: &Within<'_, P>,
     of: impl Fn(&P) -> &RankRows<K, V>,
     now: impl FnOnce() -> RankRows<K, V>,
 ) -> RankRows<K, V> {

@@ -1,7 +1,7 @@
 //! What was counted in pieces of the run, so that tables of any interval can be asked for.
 
 use super::Analyses;
-use invivo_analysis::history::{Counted, History};
+use invivo_analysis::history::{Counted, History, Within};
 use invivo_analysis::matrix::{Directions, With};
 use invivo_analysis::messages;
 use invivo_analysis::rank_rows::RankRows;
@@ -12,8 +12,8 @@ use invivo_proto::control::profile::Past;
 use invivo_proto::control::results::Messages;
 use invivo_proto::ids::RegionId;
 
-/// Rows that are kept of a rank, of some hundred bytes each: 1 MiB. Programs that call MPI from
-/// thirty places need half of it for as many pieces as there may be.
+/// Rows that are kept of a rank, of some hundred bytes each: 1 MiB. A rank that has forty of them in
+/// each second, by function, place and wait state, has room for as many pieces as there may be.
 const ROWS_OF_RANK: usize = 1 << 13;
 /// Cells of the matrix that are kept of a rank, of 48 bytes: 192 KiB. Where ranks have many peers,
 /// pieces of the matrix are wider than those of tables.
@@ -73,32 +73,6 @@ impl Counted for Cells {
     }
 }
 
-/// The pieces of which an answer is.
-pub struct Chosen<'a, T> {
-    pub pieces: Vec<&'a T>,
-    /// The piece that is not over belongs to it.
-    pub with_now: bool,
-    /// Of which time they are, where one was asked for.
-    pub of: Option<Past>,
-}
-
-/// Those that a time touches, of all of it where none is given.
-fn choose<T: Counted>(of: &History<T>, past: Option<Past>, now_ns: u64) -> Chosen<'_, T> {
-    let Some(past) = past else {
-        return Chosen {
-            pieces: vec![of.whole()],
-            with_now: true,
-            of: None,
-        };
-    };
-    let within = of.within(past, now_ns);
-    Chosen {
-        pieces: within.pieces,
-        with_now: within.with_now,
-        of: within.of,
-    }
-}
-
 /// The pieces of the run so far.
 pub struct Pieces {
     tables: History<Piece>,
@@ -114,14 +88,17 @@ impl Pieces {
         }
     }
 
-    /// Those of tables.
-    pub fn choose(&self, past: Option<Past>, now_ns: u64) -> Chosen<'_, Piece> {
-        choose(&self.tables, past, now_ns)
+    /// Those of tables that a time touches; of all of it where none is given.
+    pub fn choose(&self, past: Option<Past>, now_ns: u64) -> Within<'_, Piece> {
+        past.map_or_else(
+            || self.tables.all(),
+            |past| self.tables.within(past, now_ns),
+        )
     }
 
-    /// Those of the matrix.
-    pub fn choose_cells(&self, past: Option<Past>, now_ns: u64) -> Chosen<'_, Cells> {
-        choose(&self.cells, past, now_ns)
+    /// The same of the matrix.
+    pub fn choose_cells(&self, past: Option<Past>, now_ns: u64) -> Within<'_, Cells> {
+        past.map_or_else(|| self.cells.all(), |past| self.cells.within(past, now_ns))
     }
 
     /// Forgets everything: the run begins at `at_ns` (job time).

@@ -7,11 +7,13 @@ use super::Place;
 use super::local_rank::Life;
 use crate::rank::Eagerness;
 use crate::time_point::{LATENCY_NS, Now};
+use invivo_analysis::history::PIECE_NS;
 use invivo_mpi_link::idle::{Pace, REST_CALM, REST_UNREACHED};
 use invivo_proto::control::analyses::Analysis;
 use invivo_proto::control::whereabouts::Whereabouts;
 use rustix::process::getpid;
 use std::sync::atomic::{Ordering, fence};
+use std::time::Duration;
 
 impl Place {
     /// In a process that runs here, of which the parent is told.
@@ -26,10 +28,14 @@ impl Place {
         if self.is_alert(now) {
             return Pace::Alert;
         }
-        match self.tree.is_woken_by_all() && !self.has_peers() {
-            true => Pace::Calm(REST_CALM),
-            false => Pace::Calm(REST_UNREACHED),
-        }
+        let longest = match self.tree.is_woken_by_all() && !self.has_peers() {
+            true => REST_CALM,
+            false => REST_UNREACHED,
+        };
+        // A piece of the run ends in time, so that what follows counts in the next one.
+        let job_ns = self.local.time_point(now, self.tree.clock()).job_ns();
+        let left_ns = PIECE_NS - job_ns % PIECE_NS;
+        Pace::Calm(longest.min(Duration::from_nanos(left_ns)))
     }
 
     /// Whether other places tell this one what their ranks did with ours: they ring at nobody.

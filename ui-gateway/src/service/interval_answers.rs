@@ -229,9 +229,17 @@ impl Service {
         let status = self.now(token).await?;
         let interval = convert::grid::interval(asked_ns, &status);
         let interval = interval.map_err(Status::invalid_argument)?;
-        let past = Past {
-            from_ns: interval.start,
-            to_ns: interval.end,
+        // The last minute of those who ask at about the same time is the same, so that one answer of
+        // the tree is enough for all of them.
+        let past = match asked_ns.2 {
+            0 => Past {
+                from_ns: interval.start,
+                to_ns: interval.end,
+            },
+            _ => Past {
+                from_ns: interval.start / limits::SAME_TIME_NS * limits::SAME_TIME_NS,
+                to_ns: u64::MAX,
+            },
         };
         Ok(Some((past, convert::grid::begin_ns(&status))))
     }

@@ -165,7 +165,7 @@ fn the_last_line_asks_tells_and_answers() {
     let mut model = at('1');
     assert_eq!(
         last(&model).as_deref(),
-        Some(" space freeze  M minute  P pause  R recording  X reset  W window  ? help  q quit")
+        Some(" space freeze  M time  P pause  R recording  X reset  W window  ? help  q quit")
     );
     let now = Duration::from_secs(20);
     model.step(now, Event::Key(Key::Char('P')));

@@ -2,6 +2,7 @@
 //! and what must not be said.
 
 use super::*;
+use crate::units::duration;
 use invivo_grpc::v1::{RankWaitRow, SiteWaitRow};
 
 /// Columns of 10 ms in which these ranks compute longest, with these parallel efficiencies.
@@ -167,6 +168,45 @@ fn a_rank_that_was_slow_for_a_while() {
     // Two stretches are not one.
     let two = [columns, vec![(2, 0.99); 200], vec![(2, 0.3); 30]].concat();
     assert!(!of(&two).contains("mostly"), "{}", of(&two));
+}
+
+/// Of a time that is past it is said when that was, and nothing of what the job does now.
+#[test]
+fn a_time_that_is_past() {
+    let mut columns = [[(2, 0.99); 20]; 4].concat();
+    columns[20..50].fill((2, 0.3));
+    let whole = Efficiency {
+        max_rank: 2,
+        ..efficiency(0.7, 1.0)
+    };
+    let mut seen = in_columns(whole, &columns);
+    let to_ns = seen.grid.observed_ns;
+    seen.time = Time::Past { from_ns: 0, to_ns };
+    seen.grid.observed_ns += 500_000_000_000;
+    seen.status.recording = Some(RecordingStatus {
+        off: 4,
+        ..RecordingStatus::default()
+    });
+    let told = explain_seen(&seen).sentence;
+    let end = duration(to_ns - 300_000_000);
+    let words = format!(", mostly within 300 ms that ended at {end}, and the others wait");
+    assert!(told.contains(&words), "{told}");
+    let when = format!(" from 0 s to {}", duration(to_ns));
+    assert!(told.contains(&when), "{told}");
+
+    seen.grid.efficiency = Some(efficiency(0.99, 0.02));
+    seen.after = CallSitesReply::default();
+    let stood = explain_seen(&seen);
+    assert_eq!(stood.limit, Limit::Standstill);
+    let words = format!("No MPI call ended{when}");
+    assert!(stood.sentence.starts_with(&words), "{stood:?}");
+    // Of some ranks nothing is said.
+    seen.grid.coverage = Some(Coverage {
+        ranks: 4,
+        ranks_reporting: 3,
+        ..Coverage::default()
+    });
+    assert_eq!(explain_seen(&seen).limit, Limit::Unknown);
 }
 
 /// Of the time in which the others compute, rank 0 does so for this part.
