@@ -228,8 +228,8 @@ pub fn bytes(facts: &Facts) -> (u64, u64) {
     }
 }
 
-/// The table of these rows, with those `rank_rows_max` rows by rank beside the merged ones that have
-/// the most time ([`RANK_ROWS_MAX`] at most).
+/// The table of these rows, with those `rank_rows_max` rows by rank beside the merged ones that
+/// have the most time ([`RANK_ROWS_MAX`] at most).
 pub fn table(rows: &RankRows<RegionId>, rank_rows_max: u32) -> FunctionTable {
     let mut table = FunctionTable {
         rank_rows_max: rank_rows_max.min(RANK_ROWS_MAX),

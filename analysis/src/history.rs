@@ -1,6 +1,7 @@
 //! Keeps what was counted in pieces of the run, so that any interval can be asked for later.
 //!
-//! The last minute is kept in pieces of a second, whose edges are the same wherever job time is known. What is older is kept in pieces that become twice
+//! The last minute is kept in pieces of a second, whose edges are the same wherever job time is
+//! known. What is older is kept in pieces that become twice
 //! as wide whenever the run outgrows them, so that all of it is resolved evenly, to a sixty-fourth
 //! of its length or finer. The answer to an interval is the sum of all pieces that it touches, and
 //! says where these begin and end. Nothing is subtracted: the longest call of an interval is known

@@ -245,8 +245,8 @@ impl MatrixLeaf {
         self.table(&self.rows(), ranks, side_max)
     }
 
-    /// The matrix of these cells in a world of `ranks` ranks, in at most `side_max` rows and columns
-    /// ([`SIDE_MAX`] at most): all places that are asked the same have the same blocks.
+    /// The matrix of these cells in a world of `ranks` ranks, in at most `side_max` rows and
+    /// columns ([`SIDE_MAX`] at most): all places that are asked the same have the same blocks.
     pub fn table(&self, rows: &RankRows<With, Directions>, ranks: u32, side_max: u32) -> Matrix {
         let block = ranks.div_ceil(side_max.clamp(1, SIDE_MAX)).max(1);
         let mut matrix = Matrix {

@@ -141,7 +141,7 @@ mod tests {
 
         /// Rows of the highest key are those that the rest is put to.
         #[test]
-        fn no_rank_has_more_rows_than_it_may_and_the_rest(all in rows(), most in 0usize..5) {
+        fn no_rank_has_more_rows_than_it_may(all in rows(), most in 0usize..5) {
             let mut limited = all.clone();
             limited.limit(most, |_| 5);
             let sum = |of: &RankRows<u8>| of.iter().map(|(_, _, row)| row.time.count).sum::<u64>();

@@ -10,10 +10,12 @@
 //! by the name that the program gave, or by the function's file and address.
 
 mod met;
+mod row;
 mod table;
 
 pub use met::{Met, What};
-pub use table::{Found, Row, merge};
+pub use row::{Row, Spent};
+pub use table::{Found, merge};
 
 use crate::code_files::CodeFiles;
 use alloc::collections::BTreeMap;
@@ -25,27 +27,6 @@ use invivo_proto::record::{OPEN_MAX, OpenRegion, REGIONS_END, REGIONS_MAX};
 
 /// Rows of a rank: one for each number that it gives, and one for all others.
 const ROWS_MAX: usize = REGIONS_MAX as usize + 1;
-
-/// Time that a thread has spent, in ns: all of it, and in MPI.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spent {
-    pub ns: u64,
-    pub mpi_ns: u64,
-}
-
-impl Spent {
-    fn add(&mut self, more: Spent) {
-        self.ns = self.ns.saturating_add(more.ns);
-        self.mpi_ns = self.mpi_ns.saturating_add(more.mpi_ns);
-    }
-
-    fn since(self, before: Spent) -> Spent {
-        Spent {
-            ns: self.ns.saturating_sub(before.ns),
-            mpi_ns: self.mpi_ns.saturating_sub(before.mpi_ns),
-        }
-    }
-}
 
 /// The regions of the ranks below one place.
 #[derive(Clone, Debug, Default)]

@@ -24,7 +24,9 @@ mod members;
 mod outgoing;
 mod shape;
 mod sums;
+mod time;
 mod unresolved;
+mod waiting;
 
 pub use at_sites::{At, merge as merge_at_site};
 pub use homes::GATHERED_MAX;
@@ -32,6 +34,7 @@ pub use members::WAITING_MAX;
 pub use outgoing::OUTGOING_MAX;
 pub use sums::{KEPT_MAX, Sums, merge, totals};
 pub use unresolved::UNRESOLVED_MAX;
+pub use waiting::Waiting;
 
 use crate::messages::{Late, PlaceOf};
 use crate::pauses::Pauses;
@@ -48,12 +51,12 @@ use invivo_proto::definition::Definition;
 use invivo_proto::ids::{CommId, Rank, RegionId};
 use invivo_proto::mpi::FUNCTIONS;
 use invivo_proto::rank_set::RankSet;
-use meeting::Arrival;
 use members::{List, Members};
 use outgoing::Outgoing;
 use rustc_hash::FxBuildHasher;
 use shape::{Shape, Shapes, Wait, waits};
 use unresolved::Unresolved;
+use waiting::Noted;
 
 /// Communicators whose members here are counted: some 1 MB. Of further ones each arrival is told by
 /// itself.
@@ -88,18 +91,7 @@ pub struct Waits {
     is_known: bool,
     sums: Sums,
     /// Waits for others that nobody has taken yet.
-    waiting: Vec<Waiting>,
-}
-
-/// A rank here waited for another one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Waiting {
-    /// Its number here.
-    pub index: usize,
-    /// Since when, in job time.
-    pub from_ns: u64,
-    /// For how long, in ns.
-    pub ns: u64,
+    waiting: Noted,
 }
 
 /// A collective of which members have come.
@@ -149,7 +141,7 @@ impl Waits {
             clock_error_ns: 0,
             is_known: false,
             sums: Sums::new(numbers),
-            waiting: Vec::new(),
+            waiting: Noted::default(),
         }
     }
 
@@ -235,10 +227,11 @@ impl Waits {
             return;
         }
         if let Some(index) = waiter {
-            let waited = Waited::once(late.ns, late.waiter);
             let (at, why) = ((late.region, late.site), (late.state, Some(late.causer)));
+            let waited = Waited::once(late.ns, late.waiter);
             self.sums.charge(index, late.comm, at, why, &waited);
-            self.note(index, late.from_ns, late.ns);
+            let Late { from_ns, ns, .. } = *late;
+            self.note(Waiting { index, from_ns, ns });
         } else if !self.outgoing.late_receiver(late) {
             self.sums.unblamed_ns = self.sums.unblamed_ns.saturating_add(late.ns);
             return;
@@ -257,21 +250,17 @@ impl Waits {
         blame(sums, outgoing, *numbers, late.causer, late.region, &wait);
     }
 
-    /// A rank here waited.
-    fn note(&mut self, index: usize, from_ns: u64, ns: u64) {
-        // Before job time is known it has no place on its axis.
+    /// Before job time is known a wait has no place on its axis.
+    fn note(&mut self, waiting: Waiting) {
         if self.is_known {
-            self.waiting.push(Waiting { index, from_ns, ns });
+            self.waiting.push(waiting);
         }
     }
 
     /// Waits for others since this was asked last, to be asked after everything that may find some.
     #[inline]
-    pub fn take_waiting(&mut self, mut each: impl FnMut(&Waiting)) {
-        if !self.waiting.is_empty() {
-            // Its memory is used again.
-            self.waiting.drain(..).for_each(|waiting| each(&waiting));
-        }
+    pub fn take_waiting(&mut self, each: impl FnMut(&Waiting)) {
+        self.waiting.take(each);
     }
 
     /// Gives up the older half of what waits.
@@ -370,8 +359,9 @@ impl Waits {
             let at = (late.region, late.site);
             let why = (WaitState::LateReceiver, Some(late.receiver));
             self.sums.charge(index, late.comm, at, why, &waited);
-            let from_ns = late.until_ns.saturating_sub(late.ns);
-            self.note(index, from_ns, late.ns.min(late.until_ns));
+            let ns = late.ns.min(late.until_ns);
+            let from_ns = late.until_ns - ns;
+            self.note(Waiting { index, from_ns, ns });
         }
         refused
     }
@@ -401,39 +391,6 @@ impl Waits {
     /// What waits to be told to other places.
     pub fn outgoing(&self) -> usize {
         self.outgoing.len()
-    }
-
-    /// A pause of the application begins, in job time.
-    pub fn pause(&mut self, at_ns: u64) {
-        self.pauses.begin(at_ns);
-    }
-
-    /// The pause ends, in job time.
-    pub fn resume(&mut self, at_ns: u64) {
-        self.pauses.end(at_ns);
-    }
-
-    /// Job time is known now: it is `offset_ns` ahead of the clock that was taken for it.
-    pub fn learn_time(&mut self, offset_ns: i64) {
-        self.is_known = true;
-        self.pauses.shift(offset_ns);
-        let later = |member: &mut Arrival| {
-            member.begin_ns = member.begin_ns.saturating_add_signed(offset_ns);
-            member.end_ns = member.end_ns.saturating_add_signed(offset_ns);
-        };
-        self.members.iter_mut().for_each(later);
-        let unresolved = self.unresolved.iter_mut();
-        unresolved.map(|one| &mut one.arrival).for_each(later);
-        let open = self.open.values_mut();
-        open.for_each(|open| {
-            meeting::shift(&mut open.untold, offset_ns);
-            open.last_ns = open.last_ns.saturating_add_signed(offset_ns);
-        });
-    }
-
-    /// How far this place's idea of job time may be off now, in ns.
-    pub fn set_clock_error(&mut self, error_ns: u64) {
-        self.clock_error_ns = error_ns;
     }
 
     /// Forgets the sums. From now on counts what ended behind `at_ns` (job time). `resets` is how

@@ -142,8 +142,8 @@ pub async fn past(mut client: Client, when: &When) -> Result<Response<Option<See
     else {
         return Ok(Response::new(None));
     };
-    // The same pieces: within them, for each answer has its own idea of the beginning of the observed
-    // time.
+    // The same pieces: within them, for each answer has its own idea of the beginning of the
+    // observed time.
     let edge_ns = EDGE_NS.min((to_ns - from_ns) / 4);
     let request = WaitStatesRequest {
         ranks_max: RANKS_MAX,

@@ -9,6 +9,7 @@ mod keys;
 mod link;
 mod model;
 mod palette;
+mod picture;
 #[cfg(test)]
 mod samples;
 mod terminal;
@@ -40,8 +41,8 @@ const EVENTS_MAX: usize = 16;
 /// Options of `invivo top`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-Keys: 1 to 7 pages, M the last minute or the whole run, space freezes the view, P pause, R recording,
-X reset, W window, A analysis of the page, ? help, q quit.
+Keys: 1 to 7 pages, M the last minute or the whole run, space freezes the view, P pause,
+R recording, X reset, W window, A analysis of the page, ? help, q quit.
 The job is not affected by looking at it, nor by leaving.
 
 Examples:

@@ -56,7 +56,7 @@ fn sample() -> Final {
         ]),
         rank_rows_total: 2,
         rank_rows_max: 100,
-        past: None,
+        ..FunctionTable::default()
     };
     let traffic = Traffic {
         messages: 10,
@@ -77,9 +77,7 @@ fn sample() -> Final {
             block_ranks: 1,
             sent: BTreeMap::from([((0, 1), traffic)]),
             received: BTreeMap::from([((0, 1), traffic)]),
-            unresolved: Traffic::default(),
-            outside: Traffic::default(),
-            past: None,
+            ..Matrix::default()
         },
         status: JobStatus {
             states: [0, 0, 0, 0, 2, 0],

@@ -3,6 +3,7 @@
 
 mod answers;
 mod collectives;
+mod end_piece;
 mod pieces;
 mod regions;
 
@@ -19,7 +20,6 @@ use invivo_analysis::sites::Sites;
 use invivo_analysis::switches::{Share, Switches};
 use invivo_mpi_link::clock::NodeClock;
 use invivo_proto::control::analyses::{AnalysesStatus, Analysis};
-use invivo_proto::control::grid::AHEAD_NS;
 use invivo_proto::control::peer::Clipping;
 use invivo_proto::definition::{Definition, DefinitionError};
 use invivo_proto::ids::{CommId, CommLocal, LocationId, Rank, WorldRank};
@@ -307,24 +307,6 @@ impl Analyses {
         self.traffic
             .lost(rank, at, self.matrix.communicators(), &self.clock);
         self.note_waiting();
-    }
-
-    /// Waits for others that were found go where their rank's time is.
-    #[inline]
-    fn note_waiting(&mut self) {
-        let Analyses {
-            traffic,
-            ranks,
-            anchor,
-            ..
-        } = self;
-        // What another place says may be anything; a time to come would make all bins wide.
-        let last_ns = anchor.1.saturating_add(AHEAD_NS);
-        traffic.take_waiting(|of| {
-            if of.from_ns.saturating_add(of.ns) <= last_ns {
-                ranks[of.index].over_time.wait(of.from_ns, of.ns);
-            }
-        });
     }
 
     /// A rank was in a call that sent so much.

@@ -388,14 +388,11 @@ async fn a_matrix_is_exact_or_folded_as_asked() {
             bytes: 9
         })
     );
-    let folded = client
-        .matrix(v1::MatrixRequest {
-            side_max: 2,
-            ..v1::MatrixRequest::default()
-        })
-        .await
-        .expect("matrix")
-        .into_inner();
+    let two = v1::MatrixRequest {
+        side_max: 2,
+        ..v1::MatrixRequest::default()
+    };
+    let folded = client.matrix(two).await.expect("matrix").into_inner();
     assert_eq!((folded.block_ranks, folded.cells.len()), (2, 4));
     let sent: u64 = folded
         .cells

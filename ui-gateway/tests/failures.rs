@@ -17,6 +17,13 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use tonic::Code;
 
+fn matrix(side_max: u32) -> Query {
+    Query::Matrix {
+        side_max,
+        past: None,
+    }
+}
+
 #[tokio::test]
 async fn calls_are_unavailable_while_the_root_is_away() {
     let job = JobDir::new();
@@ -165,14 +172,7 @@ async fn a_late_answer_of_a_silent_root_is_ignored() {
         Err(LinkError::TimedOut(brief))
     );
     assert_eq!(
-        link.ask(
-            Ask::Query(Query::Matrix {
-                side_max: 64,
-                past: None
-            }),
-            brief
-        )
-        .await,
+        link.ask(Ask::Query(matrix(64)), brief).await,
         Err(LinkError::TimedOut(brief))
     );
     // The late answer comes while another question waits.
@@ -216,10 +216,7 @@ async fn different_questions_are_bounded_and_commands_pass() {
     let mut asking = tokio::task::JoinSet::new();
     for side_max in 0..(limits::QUESTIONS_MAX + surplus) as u32 {
         let link = link.clone();
-        let question = Ask::Query(Query::Matrix {
-            side_max: side_max + 1,
-            past: None,
-        });
+        let question = Ask::Query(matrix(side_max + 1));
         asking.spawn(async move { link.ask(question, limits::QUERY_TIME_MAX).await });
     }
     sleep(Duration::from_millis(100)).await;
@@ -259,10 +256,7 @@ async fn questions_are_bounded_by_token() {
     let mut ask_many = |token, first: u32| {
         for side_max in first..first + limits::QUESTIONS_MAX as u32 {
             let link = link.clone();
-            let question = Query::Matrix {
-                side_max,
-                past: None,
-            };
+            let question = matrix(side_max);
             asking.spawn(async move { link.ask_for(token, question).await });
         }
     };
@@ -271,15 +265,7 @@ async fn questions_are_bounded_by_token() {
     sleep(Duration::from_millis(100)).await;
     // Behind both, with the token to steer.
     let owner = TokenId::Own(Scope::Control);
-    let answer = link
-        .ask_for(
-            owner,
-            Query::Matrix {
-                side_max: 201,
-                past: None,
-            },
-        )
-        .await;
+    let answer = link.ask_for(owner, matrix(201)).await;
     assert!(answer.is_ok(), "{answer:?}");
     let ended = asking.join_all().await;
     let answered = ended.iter().filter(|ended| ended.is_ok()).count();

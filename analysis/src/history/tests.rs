@@ -82,7 +82,7 @@ fn past(from_ns: u64, to_ns: u64) -> Past {
 proptest! {
     /// Whatever happens when, and however few rows there is room for.
     #[test]
-    fn an_interval_is_what_was_counted_from_its_begin_to_its_end(
+    fn an_interval_is_what_was_counted_in_it(
         steps in prop::collection::vec((0u64..3 * PIECE_NS, 0u8..4), 1..400),
         rows_max in prop_oneof![Just(1usize), 10usize..100, Just(usize::MAX)],
         asked in (0u64..800 * PIECE_NS, 1u64..100 * PIECE_NS),

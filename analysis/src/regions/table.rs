@@ -1,6 +1,7 @@
 //! The table of regions: rows of all ranks, joined, and the merge of two tables.
 
-use super::{Known, OfRank, Regions, Spent, row_of};
+use super::row::Row;
+use super::{Known, OfRank, Regions, row_of};
 use crate::history::cover;
 use crate::rank_rows::{RankRows, Sum};
 use alloc::collections::BTreeMap;
@@ -18,14 +19,6 @@ pub struct Found {
     pub table: RegionTable,
     /// Of each row whose function is in a file: the file, and a rank that has it.
     pub code: BTreeMap<Region, (Module, Rank)>,
-}
-
-/// One region of one rank.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Row {
-    pub(super) visits: u64,
-    pub(super) all: Spent,
-    pub(super) own: Spent,
 }
 
 impl Regions {
@@ -130,36 +123,6 @@ impl OfRank {
             }
         }
         rows
-    }
-}
-
-impl Sum for Row {
-    fn add(&mut self, more: &Row) {
-        self.visits = self.visits.saturating_add(more.visits);
-        self.all.add(more.all);
-        self.own.add(more.own);
-    }
-}
-
-impl Row {
-    fn is_empty(&self) -> bool {
-        self.visits == 0 && self.all == Spent::default()
-    }
-
-    fn stats(&self, rank: Rank) -> RegionStats {
-        let Spent { ns, mpi_ns } = self.all;
-        RegionStats {
-            visits: self.visits,
-            time_ns: ns,
-            own_ns: self.own.ns,
-            mpi_ns,
-            own_mpi_ns: self.own.mpi_ns,
-            ranks: 1,
-            most: (rank, ns),
-            least: (rank, ns),
-            off: 0,
-            named: Vec::new(),
-        }
     }
 }
 

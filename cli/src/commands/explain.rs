@@ -20,8 +20,8 @@ program that has most of the time in MPI. Where ranks are sampled (invivo sampli
 that computes longer also the function in which it is most; where metrics are measured (invivo
 metrics set usual), also how long it had no processor, or wanted none.
 
-Of the past it says it at once, from what tool places keep of the run. Of a saved observation that is
-open it is the whole of it.
+Of the past it says it at once, from what tool places keep of the run. Of a saved observation
+that is open it is the whole of it.
 
 Examples:
   invivo explain

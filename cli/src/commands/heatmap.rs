@@ -25,8 +25,8 @@ Examples:
   invivo metrics set usual && sleep 10 && invivo heatmap --metric page-faults
   invivo heatmap --json | jq '.rows[].cells[-1] | {max, max_rank}'")]
 pub struct Args {
-    /// What to show: mpi, compute (time in MPI or outside of it), waiting (for another rank), calls,
-    /// bytes (sent), or a metric that is or was measured, as `invivo metrics` names it
+    /// What to show: mpi, compute (time in MPI or outside of it), waiting (for another rank),
+    /// calls, bytes (sent), or a metric that is or was measured, as `invivo metrics` names it
     #[arg(long, value_parser = metric, default_value_t)]
     metric: Metric,
     #[command(flatten)]

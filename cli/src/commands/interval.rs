@@ -43,8 +43,8 @@ impl When {
         }
     }
 
-    /// A table with the time that it is of, where a part of the run was named. `nothing` is said of a
-    /// table that `is_empty`.
+    /// A table with the time that it is of, where a part of the run was named. `nothing` is said of
+    /// a table that `is_empty`.
     pub fn told(
         &self,
         of: Option<&TableInterval>,

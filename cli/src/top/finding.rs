@@ -1,6 +1,6 @@
 //! Chooses the sentence about the job that matters most at present.
 
-use super::model::Picture;
+use super::picture::Picture;
 use invivo_grpc::convert::state_name;
 use invivo_grpc::v1::{
     AnalysisStatus, Coverage, FunctionRow, JobStatus, RankState, RankStatus, Snapshot,

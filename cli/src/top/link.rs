@@ -1,7 +1,8 @@
 //! The gateway: snapshots that come again after every loss, what a page needs when it is looked at,
 //! and commands.
 
-use super::model::{Event, Table};
+use super::model::Event;
+use super::picture::Table;
 use crate::client::Client;
 use crate::job::Job;
 use crate::look::{self, Looker};

@@ -1,9 +1,11 @@
-//! Collectives of one rank on their way to those of the others.
+//! Collectives of one rank on their way to those of the others, and waits on their way to the axis
+//! of time.
 
 use super::{Analyses, OneSink};
 use crate::traffic::When;
 use invivo_analysis::switches::Share;
 use invivo_proto::control::analyses::Analysis;
+use invivo_proto::control::grid::AHEAD_NS;
 use invivo_proto::control::peer::Clipping;
 use invivo_proto::record::Call;
 
@@ -25,5 +27,25 @@ impl OneSink<'_> {
         } = &mut *self.analyses;
         traffic.collective(self.rank, when, call, matrix.communicators(), clock);
         self.analyses.note_waiting();
+    }
+}
+
+impl Analyses {
+    /// Waits for others that were found go where their rank's time is.
+    #[inline]
+    pub(super) fn note_waiting(&mut self) {
+        let Analyses {
+            traffic,
+            ranks,
+            anchor,
+            ..
+        } = self;
+        // What another place says may be anything; a time to come would make all bins wide.
+        let last_ns = anchor.1.saturating_add(AHEAD_NS);
+        traffic.take_waiting(|of| {
+            if of.from_ns.saturating_add(of.ns) <= last_ns {
+                ranks[of.index].over_time.wait(of.from_ns, of.ns);
+            }
+        });
     }
 }

@@ -1,6 +1,5 @@
 //! What was counted in pieces of the run, so that tables of any interval can be asked for.
 
-use super::Analyses;
 use invivo_analysis::history::{Counted, History, Within};
 use invivo_analysis::matrix::{Directions, With};
 use invivo_analysis::messages;
@@ -12,8 +11,8 @@ use invivo_proto::control::profile::Past;
 use invivo_proto::control::results::Messages;
 use invivo_proto::ids::RegionId;
 
-/// Rows that are kept of a rank, of some hundred bytes each: 1 MiB. A rank that has forty of them in
-/// each second, by function, place and wait state, has room for as many pieces as there may be.
+/// Rows that are kept of a rank, of some hundred bytes each: 1 MiB. A rank that has forty of them
+/// in each second, by function, place and wait state, has room for as many pieces as there may be.
 const ROWS_OF_RANK: usize = 1 << 13;
 /// Cells of the matrix that are kept of a rank, of 48 bytes: 192 KiB. Where ranks have many peers,
 /// pieces of the matrix are wider than those of tables.
@@ -75,8 +74,8 @@ impl Counted for Cells {
 
 /// The pieces of the run so far.
 pub struct Pieces {
-    tables: History<Piece>,
-    cells: History<Cells>,
+    pub tables: History<Piece>,
+    pub cells: History<Cells>,
 }
 
 impl Pieces {
@@ -105,29 +104,5 @@ impl Pieces {
     pub fn forget(&mut self, at_ns: u64) {
         self.tables.forget(at_ns);
         self.cells.forget(at_ns);
-    }
-}
-
-impl Analyses {
-    /// Whether a piece of the run is over. Pieces lie on the axis of job time, so that there is none
-    /// before that is known.
-    pub fn is_piece_over(&mut self) -> bool {
-        self.known_since.is_some() && self.pieces.tables.is_due(self.anchor.1)
-    }
-
-    /// A piece of the run is over, and everything that was recorded in it has been taken.
-    pub fn end_piece(&mut self) {
-        let now_ns = self.anchor.1;
-        let (messages, waits) = self.traffic.take_sums();
-        let piece = Piece {
-            functions: self.functions.take(),
-            sites: self.sites.take(),
-            regions: self.regions.take(),
-            messages,
-            waits,
-        };
-        self.pieces.tables.end_piece(now_ns, piece);
-        let cells = Cells(self.matrix.take());
-        self.pieces.cells.end_piece(now_ns, cells);
     }
 }

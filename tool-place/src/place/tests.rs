@@ -18,6 +18,11 @@ use std::sync::atomic::Ordering;
 mod scene;
 use scene::*;
 
+const MATRIX: Query = Query::Matrix {
+    side_max: 8,
+    past: None,
+};
+
 fn call(number: u64) -> Call {
     let facts = Facts {
         region: RegionId(3),
@@ -143,13 +148,7 @@ fn records_of_a_dead_rank_are_taken_before_its_report() {
         inside: None,
     };
     assert_eq!(said, [Up::RankEnded(ended)]);
-    scene.down(Down::Query {
-        wave: WaveId(2),
-        query: Query::Matrix {
-            side_max: 8,
-            past: None,
-        },
-    });
+    scene.ask(2, MATRIX);
     let [Up::Partial { coverage, .. }] = &scene.said()[..] else {
         panic!("no answer")
     };
@@ -197,13 +196,7 @@ fn what_a_rank_does_behind_its_supervisors_end_is_taken() {
     process.kill().unwrap();
     process.wait().unwrap();
     assert!(matches!(&scene.step(1)[..], [Up::RankEnded(_)]));
-    scene.down(Down::Query {
-        wave: WaveId(2),
-        query: Query::Matrix {
-            side_max: 8,
-            past: None,
-        },
-    });
+    scene.ask(2, MATRIX);
     let [Up::Partial { coverage, .. }] = &scene.said()[..] else {
         panic!("no answer")
     };
@@ -374,13 +367,7 @@ fn packets_that_are_not_their_senders_are_refused_and_counted() {
     scene.place.packet(WorldRank(9), Some(&message));
     scene.place.packet(WorldRank(0), Some(&message[..50]));
     scene.place.packet(WorldRank(0), None);
-    scene.down(Down::Query {
-        wave: WaveId(1),
-        query: Query::Matrix {
-            side_max: 8,
-            past: None,
-        },
-    });
+    scene.ask(1, MATRIX);
     let [Up::Partial { coverage, .. }] = &scene.said()[..] else {
         panic!("no answer")
     };
@@ -398,13 +385,7 @@ fn packets_that_are_not_their_senders_are_refused_and_counted() {
         "{notes:?}"
     );
     scene.place.packet(WorldRank(0), Some(&message));
-    scene.down(Down::Query {
-        wave: WaveId(2),
-        query: Query::Matrix {
-            side_max: 8,
-            past: None,
-        },
-    });
+    scene.ask(2, MATRIX);
     let [Up::Partial { coverage, .. }] = &scene.said()[..] else {
         panic!("no answer")
     };

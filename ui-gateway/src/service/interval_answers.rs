@@ -229,8 +229,8 @@ impl Service {
         let status = self.now(token).await?;
         let interval = convert::grid::interval(asked_ns, &status);
         let interval = interval.map_err(Status::invalid_argument)?;
-        // The last minute of those who ask at about the same time is the same, so that one answer of
-        // the tree is enough for all of them.
+        // The last minute of those who ask at about the same time is the same, so that one answer
+        // of the tree is enough for all of them.
         let past = match asked_ns.2 {
             0 => Past {
                 from_ns: interval.start,

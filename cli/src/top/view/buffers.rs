@@ -1,7 +1,7 @@
 //! The page of buffers: where the records are, and what the measurement costs.
 
-use crate::top::model::Picture;
 use crate::top::palette::Palette;
+use crate::top::picture::Picture;
 use crate::top::view::frame::{nothing, titled};
 use invivo_grpc::v1::{Coverage, JobStatus, Ledger};
 use invivo_report::glyphs::Look;

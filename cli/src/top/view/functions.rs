@@ -1,7 +1,7 @@
 //! The MPI function table, the function with the most time first.
 
 use super::table;
-use crate::top::model::Picture;
+use crate::top::picture::Picture;
 use crate::top::view::frame::{nothing, titled};
 use invivo_report::glyphs::Look;
 use invivo_report::table::Side;

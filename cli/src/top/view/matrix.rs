@@ -1,7 +1,7 @@
 //! The communication matrix as shades: senders down, receivers across.
 
-use crate::top::model::Picture;
 use crate::top::palette::Palette;
+use crate::top::picture::Picture;
 use crate::top::view::frame::{nothing, titled};
 use invivo_grpc::v1::{MatrixReply, Traffic};
 use invivo_report::glyphs::Look;

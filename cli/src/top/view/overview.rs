@@ -2,8 +2,8 @@
 
 use crate::top::finding::{Weight, finding, observed};
 use crate::top::history::Sample;
-use crate::top::model::Picture;
 use crate::top::palette::Palette;
+use crate::top::picture::Picture;
 use crate::top::view::frame::titled;
 use invivo_grpc::v1::{FunctionRow, RankCounts};
 use invivo_report::functions::observed_mpi_ns;

@@ -1,8 +1,8 @@
 //! The page of ranks, those with the least time in MPI first: the others wait for them.
 
 use super::table;
-use crate::top::model::Picture;
 use crate::top::palette::Palette;
+use crate::top::picture::Picture;
 use crate::top::view::frame::{nothing, titled};
 use invivo_grpc::convert::state_name;
 use invivo_grpc::v1::{RankState, RankStatus, Snapshot};

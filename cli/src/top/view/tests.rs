@@ -1,6 +1,7 @@
 use super::*;
 use crate::top::keys::Key;
-use crate::top::model::{Event, LATELY_NS, Model, Table};
+use crate::top::model::{Event, Model};
+use crate::top::picture::{LATELY_NS, Table};
 use crate::top::samples;
 use invivo_grpc::v1::{
     CommandReply, FunctionsReply, PauseStatus, RecordingStatus, Snapshot, TableInterval,

@@ -1,6 +1,6 @@
 //! What the ranks did in the last minute, or over the whole run, as a picture.
 
-use crate::top::model::Picture;
+use crate::top::picture::Picture;
 use crate::top::view::frame::{nothing, titled};
 use crate::view::heatmap;
 use invivo_report::glyphs::Look;

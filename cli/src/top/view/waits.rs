@@ -1,6 +1,6 @@
 //! Who waits for whom.
 
-use crate::top::model::Picture;
+use crate::top::picture::Picture;
 use crate::top::view::frame::{nothing, titled};
 use invivo_report::glyphs::Look;
 use invivo_report::wait_states;

@@ -199,7 +199,7 @@ mod tests {
         };
         let refused = query(&asked, &status(), (64, 32)).expect_err("no metric");
         assert!(
-            refused.contains("mpi, compute, calls, bytes, cpu-time, "),
+            refused.contains("mpi, compute, calls, bytes, waiting, cpu-time, "),
             "{refused}"
         );
     }

@@ -102,6 +102,12 @@ impl Scene {
         })
     }
 
+    /// The root asks something.
+    pub(super) fn ask(&mut self, wave: u64, query: Query) {
+        let wave = WaveId(wave);
+        self.down(Down::Query { wave, query });
+    }
+
     pub(super) fn of(job: JobInfo) -> Scene {
         let mut scene = Scene::before();
         scene.begin(job);
