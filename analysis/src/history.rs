@@ -86,11 +86,6 @@ impl<T: Counted> History<T> {
         }
     }
 
-    /// Rows of all pieces.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
     /// Forgets everything: the run begins at `at_ns`.
     pub fn forget(&mut self, at_ns: u64) {
         *self = History {

@@ -105,7 +105,7 @@ proptest! {
         prop_assert_eq!(whole, run.naive(past(0, u64::MAX)));
         let pieces = run.history.earlier.iter().chain(&run.history.recent);
         let rows: usize = pieces.map(|piece| piece.counted.rows()).sum();
-        prop_assert_eq!(rows, run.history.rows());
+        prop_assert_eq!(rows, run.history.rows);
         prop_assert!(rows <= rows_max.max(4));
     }
 }
@@ -178,7 +178,7 @@ fn few_pieces_are_shared_by_all_of_the_run() {
     }
     let (earlier, recent) = (run.history.earlier.len(), run.history.recent.len());
     assert!(earlier >= 2 && recent >= 4, "{earlier} and {recent}");
-    assert!(run.history.rows() <= 60);
+    assert!(run.history.rows <= 60);
     let asked = past(run.at_ns - 3 * PIECE_NS, run.at_ns);
     let of = run.asked(asked).0.expect("seconds");
     assert!(asked.from_ns - of.from_ns <= PIECE_NS, "{of:?}");

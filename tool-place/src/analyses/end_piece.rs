@@ -7,7 +7,7 @@ impl Analyses {
     /// Whether a piece of the run is over. Pieces lie on the axis of job time, so that there is
     /// none before that is known.
     pub fn is_piece_over(&mut self) -> bool {
-        self.known_since.is_some() && self.pieces.tables.is_due(self.anchor.1)
+        self.known_since.is_some() && self.pieces.are_due(self.anchor.1)
     }
 
     /// A piece of the run is over, and everything that was recorded in it has been taken.
@@ -21,8 +21,7 @@ impl Analyses {
             messages,
             waits,
         };
-        self.pieces.tables.end_piece(now_ns, piece);
         let cells = Cells(self.matrix.take());
-        self.pieces.cells.end_piece(now_ns, cells);
+        self.pieces.end_piece(now_ns, piece, cells);
     }
 }

@@ -9,7 +9,7 @@ use invivo_analysis::sites;
 use invivo_analysis::waits::Sums;
 use invivo_proto::control::profile::Past;
 use invivo_proto::control::results::Messages;
-use invivo_proto::ids::RegionId;
+use invivo_proto::ids::{Rank, RegionId};
 
 /// Rows that are kept of a rank, of some hundred bytes each: 1 MiB. A rank that has forty of them
 /// in each second, by function, place and wait state, has room for as many pieces as there may be.
@@ -33,7 +33,7 @@ pub struct Piece {
 pub struct Cells(pub RankRows<With, Directions>);
 
 // What the memory that the manual states is computed from.
-const _: () = assert!(size_of::<(With, Directions)>() == 40);
+const _: () = assert!(size_of::<((Rank, With), Directions)>() == 48);
 
 impl Default for Piece {
     fn default() -> Piece {
@@ -74,8 +74,8 @@ impl Counted for Cells {
 
 /// The pieces of the run so far.
 pub struct Pieces {
-    pub tables: History<Piece>,
-    pub cells: History<Cells>,
+    tables: History<Piece>,
+    cells: History<Cells>,
 }
 
 impl Pieces {
@@ -98,6 +98,20 @@ impl Pieces {
     /// The same of the matrix.
     pub fn choose_cells(&self, past: Option<Past>, now_ns: u64) -> Within<'_, Cells> {
         past.map_or_else(|| self.cells.all(), |past| self.cells.within(past, now_ns))
+    }
+
+    /// Time has passed: whether a piece is over.
+    #[inline]
+    pub fn are_due(&mut self, now_ns: u64) -> bool {
+        // Both have to know when the run begins.
+        let (tables, cells) = (self.tables.is_due(now_ns), self.cells.is_due(now_ns));
+        tables || cells
+    }
+
+    /// A piece is over, in which this was counted.
+    pub fn end_piece(&mut self, now_ns: u64, piece: Piece, cells: Cells) {
+        self.tables.end_piece(now_ns, piece);
+        self.cells.end_piece(now_ns, cells);
     }
 
     /// Forgets everything: the run begins at `at_ns` (job time).

@@ -6,6 +6,7 @@ use invivo_analysis::history::PIECE_NS;
 use invivo_proto::control::profile::Past;
 use invivo_proto::control::results::FunctionTable;
 use invivo_proto::control::wait_states::WaitStates;
+use invivo_proto::record::RecordKind;
 
 /// Where pieces of the run end, in ms.
 const PIECE_MS: u64 = PIECE_NS / MS;
@@ -49,6 +50,25 @@ fn of(table: &FunctionTable) -> Option<(u64, u64)> {
     Some((ms(past.from_ns), ms(past.to_ns)))
 }
 
+/// The matrix has the same pieces, the first one included.
+#[test]
+fn a_matrix_is_of_the_same_pieces() {
+    let mut scene = Scene::new();
+    let _rank = run(&mut scene);
+    let of = table(&mut scene, Some((0, 50))).past;
+    let past = Some(Past {
+        from_ns: job(0),
+        to_ns: job(50),
+    });
+    let query = Query::Matrix { side_max: 4, past };
+    let Partial::Matrix(matrix) = asked(&mut scene, query) else {
+        panic!("no matrix");
+    };
+    assert!(of.is_some() && matrix.past == of, "{:?}", matrix.past);
+    let sent = matrix.sent.values().map(|sent| sent.messages).sum::<u64>();
+    assert_eq!(sent + matrix.unresolved.messages, 1, "{matrix:?}");
+}
+
 /// A call in each of three pieces of the run, the second one the longest.
 fn run(scene: &mut Scene) -> (OneSupervisor, Writer) {
     let (supervisor, mut rank) = scene.attach(0);
@@ -58,7 +78,9 @@ fn run(scene: &mut Scene) -> (OneSupervisor, Writer) {
         while scene.now.ticks / MS < end {
             scene.step(2);
         }
-        rank.call(&call(begin, end), &[]);
+        let mut sends = call(begin, end);
+        (sends.facts.kind, sends.facts.peer) = (RecordKind::Send, 1);
+        rank.call(&sends, &[]);
     }
     rank.leave();
     scene.step(80);
