@@ -6,6 +6,7 @@ mod audit_and_invite;
 mod authentication;
 mod commands;
 mod failures;
+mod intervals;
 mod many_clients;
 mod metrics;
 mod process;

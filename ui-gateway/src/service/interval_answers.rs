@@ -32,7 +32,7 @@ impl Service {
             .answer_budget
             .share(rank_rows_max as usize * limits::RANK_ROW_BYTES, token)?;
         let asked_ns = (asked.from_ns, asked.to_ns, asked.last_ns);
-        let (past, begin_ns) = self.past(asked_ns, token).await?.unzip();
+        let (past, begin_ns) = self.table_past(asked_ns, token).await?.unzip();
         let query = Query::Functions {
             rank_rows_max,
             past,
@@ -68,7 +68,7 @@ impl Service {
             .share(rows_max as usize * limits::SITE_ROW_BYTES, token)?;
         // All that the tree gives: what is cut here is cut from rows of all ranks.
         let asked_ns = (asked.from_ns, asked.to_ns, asked.last_ns);
-        let (past, begin_ns) = self.past(asked_ns, token).await?.unzip();
+        let (past, begin_ns) = self.table_past(asked_ns, token).await?.unzip();
         let query = Query::Sites {
             rows_max: limits::SITE_ROWS_MAX,
             named: true,
@@ -108,7 +108,7 @@ impl Service {
             .answer_budget
             .share(ranks_max as usize * limits::WAIT_RANK_BYTES, token)?;
         let asked_ns = (asked.from_ns, asked.to_ns, asked.last_ns);
-        let (past, begin_ns) = self.past(asked_ns, token).await?.unzip();
+        let (past, begin_ns) = self.table_past(asked_ns, token).await?.unzip();
         let (reply, switches) = tokio::try_join!(
             self.query(token, Query::WaitStates { ranks_max, past }),
             self.query(token, Query::Analyses)
@@ -144,7 +144,7 @@ impl Service {
             .share(rows_max as usize * limits::REGION_ROW_BYTES, token)?;
         // All that the tree gives, as for call sites.
         let asked_ns = (asked.from_ns, asked.to_ns, asked.last_ns);
-        let (past, begin_ns) = self.past(asked_ns, token).await?.unzip();
+        let (past, begin_ns) = self.table_past(asked_ns, token).await?.unzip();
         let query = Query::Regions {
             rows_max: limits::REGION_ROWS_MAX,
             named: true,
@@ -179,7 +179,7 @@ impl Service {
             .answer_budget
             .share(cells * limits::MATRIX_CELL_BYTES, token)?;
         let asked_ns = (asked.from_ns, asked.to_ns, asked.last_ns);
-        let (past, begin_ns) = self.past(asked_ns, token).await?.unzip();
+        let (past, begin_ns) = self.table_past(asked_ns, token).await?.unzip();
         let query = Query::Matrix { side_max, past };
         let (reply, analysis) = self.query_analysis(token, query, Analysis::Matrix).await?;
         let Answer::Matrix(matrix, coverage) = &reply.answer else {
@@ -201,7 +201,7 @@ impl Service {
         token: TokenId,
     ) -> Result<Response<v1::MessagesReply>, Status> {
         let asked_ns = (asked.from_ns, asked.to_ns, asked.last_ns);
-        let (past, begin_ns) = self.past(asked_ns, token).await?.unzip();
+        let (past, begin_ns) = self.table_past(asked_ns, token).await?.unzip();
         let (reply, analysis) = self
             .query_analysis(token, Query::Messages { past }, Analysis::Messages)
             .await?;
@@ -229,19 +229,29 @@ impl Service {
         let status = self.now(token).await?;
         let interval = convert::grid::interval(asked_ns, &status);
         let interval = interval.map_err(Status::invalid_argument)?;
-        // The last minute of those who ask at about the same time is the same, so that one answer
-        // of the tree is enough for all of them.
-        let past = match asked_ns.2 {
-            0 => Past {
-                from_ns: interval.start,
-                to_ns: interval.end,
-            },
-            _ => Past {
-                from_ns: interval.start / limits::SAME_TIME_NS * limits::SAME_TIME_NS,
-                to_ns: u64::MAX,
-            },
+        let past = Past {
+            from_ns: interval.start,
+            to_ns: interval.end,
         };
         Ok(Some((past, convert::grid::begin_ns(&status))))
+    }
+
+    /// The same of a table. The last minute of those who ask at about the same time is the same, so
+    /// that one answer of the tree is enough for all of them.
+    async fn table_past(
+        &self,
+        asked_ns: (u64, u64, u64),
+        token: TokenId,
+    ) -> Result<Option<(Past, u64)>, Status> {
+        let past = self.past(asked_ns, token).await?;
+        Ok(past.map(|(past, begin_ns)| match asked_ns {
+            (_, _, 0) => (past, begin_ns),
+            _ => {
+                let from_ns = past.from_ns / limits::SAME_TIME_NS * limits::SAME_TIME_NS;
+                let to_ns = u64::MAX;
+                (Past { from_ns, to_ns }, begin_ns)
+            }
+        }))
     }
 }
 

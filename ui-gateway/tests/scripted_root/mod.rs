@@ -152,8 +152,15 @@ pub fn known(ask: &Ask) -> Reply {
     Reply::Answer(match ask {
         Ask::Job => Answer::Job(job()),
         Ask::Query(Query::Status) => Answer::Status(status(), coverage()),
-        Ask::Query(Query::Functions { rank_rows_max, .. }) => {
-            Answer::Functions(functions(*rank_rows_max), coverage())
+        Ask::Query(Query::Functions {
+            rank_rows_max,
+            past,
+        }) => {
+            let table = FunctionTable {
+                past: *past,
+                ..functions(*rank_rows_max)
+            };
+            Answer::Functions(table, coverage())
         }
         Ask::Query(Query::Matrix { side_max, .. }) => Answer::Matrix(matrix(*side_max), coverage()),
         Ask::Query(Query::Analyses) => Answer::Analyses(Box::new(analyses()), coverage()),
