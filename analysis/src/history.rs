@@ -1,13 +1,13 @@
 //! Keeps what was counted in pieces of the run, so that any interval can be asked for later.
 //!
 //! The last minute is kept in pieces of a second, whose edges are the same wherever job time is
-//! known. What is older is kept in pieces that become twice
-//! as wide whenever the run outgrows them, so that all of it is resolved evenly, to a sixty-fourth
-//! of its length or finer. The answer to an interval is the sum of all pieces that it touches, and
+//! known. What is older is kept in pieces that become twice as wide whenever the run outgrows them, so
+//! that all of it is resolved evenly, to a sixty-fourth of its length or finer. The answer to an interval is the sum of all pieces that it touches, and
 //! says where these begin and end. Nothing is subtracted: the longest call of an interval is known
 //! as well as the sum of all.
 //!
-//! Where pieces have many rows, there are fewer of them: memory does not grow with the run.
+//! Where pieces have many rows, there are fewer of them, two thirds of which are of the last time:
+//! memory does not grow with the run.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -48,8 +48,10 @@ pub struct History<T> {
     width_ns: u64,
     rows: usize,
     rows_max: usize,
-    /// Where the piece begins that is not over; nothing before job time is known.
-    from_ns: Option<u64>,
+    /// Where the piece begins that is not over: the first one with all time before it.
+    from_ns: u64,
+    /// Where the run begins, as far as widths go: the first time that was told.
+    begin_ns: Option<u64>,
 }
 
 /// The pieces of which an answer is: those that an interval touches, or all together as one.
@@ -73,7 +75,8 @@ impl<T: Counted> History<T> {
             width_ns: PIECE_NS,
             rows: 0,
             rows_max,
-            from_ns: None,
+            from_ns: 0,
+            begin_ns: None,
         }
     }
 
@@ -89,23 +92,24 @@ impl<T: Counted> History<T> {
     /// Forgets everything: the run begins at `at_ns`.
     pub fn forget(&mut self, at_ns: u64) {
         *self = History {
-            from_ns: Some(at_ns),
+            from_ns: at_ns,
+            begin_ns: Some(at_ns),
             ..History::new(self.rows_max)
         };
     }
 
-    /// Time has passed: whether a piece is over. The first one begins with the first time that is
-    /// told.
+    /// Time has passed: whether a piece is over. The first one is over when the second is in which
+    /// this was told first.
     #[inline]
     pub fn is_due(&mut self, now_ns: u64) -> bool {
-        now_ns / PIECE_NS > *self.from_ns.get_or_insert(now_ns) / PIECE_NS
+        let begin_ns = *self.begin_ns.get_or_insert(now_ns);
+        now_ns / PIECE_NS > self.from_ns.max(begin_ns) / PIECE_NS
     }
 
     /// A piece is over, in which this was counted. It ends with its second, a moment ago.
     pub fn end_piece(&mut self, now_ns: u64, counted: T) {
-        let to_ns = now_ns / PIECE_NS * PIECE_NS;
-        let from_ns = self.from_ns.unwrap_or(to_ns);
-        let to_ns = to_ns.max(from_ns);
+        let from_ns = self.from_ns;
+        let to_ns = (now_ns / PIECE_NS * PIECE_NS).max(from_ns);
         self.whole.add(&counted);
         self.rows += counted.rows();
         self.recent.push_back(Piece {
@@ -113,7 +117,7 @@ impl<T: Counted> History<T> {
             to_ns,
             counted,
         });
-        self.from_ns = Some(to_ns);
+        self.from_ns = to_ns;
         if self.recent.len() > RECENT {
             self.age();
         }
@@ -132,17 +136,18 @@ impl<T: Counted> History<T> {
         let Some(piece) = self.recent.pop_front() else {
             return;
         };
-        let first = self.earlier.front().unwrap_or(&piece).from_ns;
-        let last = piece.from_ns;
+        let begin_ns = self.begin_ns.unwrap_or(0);
+        let last_ns = piece.from_ns.max(begin_ns);
         self.join(piece);
-        while last / self.width_ns - first / self.width_ns >= EARLIER {
+        while last_ns / self.width_ns - begin_ns / self.width_ns >= EARLIER {
             self.widen();
         }
     }
 
     /// Adds a piece behind the earlier ones, or to the last of them.
     fn join(&mut self, piece: Piece<T>) {
-        let number = |of: &Piece<T>| of.from_ns / self.width_ns;
+        let begin_ns = self.begin_ns.unwrap_or(0);
+        let number = |of: &Piece<T>| of.from_ns.max(begin_ns) / self.width_ns;
         let last = self.earlier.back_mut();
         match last.filter(|last| number(last) == number(&piece)) {
             Some(last) => {
@@ -169,8 +174,7 @@ impl<T: Counted> History<T> {
         let touches = |from_ns, to_ns| from_ns < past.to_ns && to_ns > past.from_ns;
         let all = self.earlier.iter().chain(&self.recent);
         let all = all.filter(|piece| touches(piece.from_ns, piece.to_ns));
-        let now_from_ns = self.from_ns.unwrap_or(0);
-        let with_now = touches(now_from_ns, now_ns);
+        let with_now = touches(self.from_ns, now_ns);
         let mut of = None;
         let pieces = all.map(|piece| {
             let (from_ns, to_ns) = (piece.from_ns, piece.to_ns);
@@ -179,7 +183,7 @@ impl<T: Counted> History<T> {
         });
         let pieces = pieces.collect();
         if with_now {
-            let (from_ns, to_ns) = (now_from_ns, now_ns);
+            let (from_ns, to_ns) = (self.from_ns, now_ns);
             cover(&mut of, Some(Past { from_ns, to_ns }));
         }
         Within {

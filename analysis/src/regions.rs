@@ -45,6 +45,8 @@ struct OfRank {
     known: BTreeMap<RegionId, Known>,
     /// By the rank's own number: [`row_of`].
     rows: Vec<Row>,
+    /// What rows had that were taken, likewise.
+    taken: Vec<Row>,
     /// By number.
     threads: Vec<Thread>,
 }
@@ -215,6 +217,12 @@ impl Regions {
 
     /// Forgets all time. What the ranks defined stays, and which regions are open.
     pub fn reset(&mut self) {
+        self.begin_anew();
+        self.ranks.iter_mut().for_each(|of| of.taken.clear());
+    }
+
+    /// Rows are counted from zero, and what is open from now.
+    fn begin_anew(&mut self) {
         for of_rank in &mut self.ranks {
             of_rank.rows.clear();
             for thread in &mut of_rank.threads {
@@ -243,6 +251,7 @@ impl Regions {
                 rank,
                 known: BTreeMap::new(),
                 rows: Vec::new(),
+                taken: Vec::new(),
                 threads: Vec::new(),
             });
             self.ranks.len() - 1
@@ -262,12 +271,21 @@ impl OfRank {
 
     #[inline(always)]
     fn row(&mut self, row: usize) -> &mut Row {
-        if self.rows.len() <= row {
-            let room = (row + 1).next_power_of_two().min(ROWS_MAX);
-            self.rows.resize(room, Row::default());
-        }
-        &mut self.rows[row]
+        row_in(&mut self.rows, row)
     }
+
+    fn taken(&mut self, row: usize) -> &mut Row {
+        row_in(&mut self.taken, row)
+    }
+}
+
+#[inline(always)]
+fn row_in(rows: &mut Vec<Row>, row: usize) -> &mut Row {
+    if rows.len() <= row {
+        let room = (row + 1).next_power_of_two().min(ROWS_MAX);
+        rows.resize(room, Row::default());
+    }
+    &mut rows[row]
 }
 
 impl Thread {

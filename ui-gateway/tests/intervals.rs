@@ -68,7 +68,7 @@ async fn empty_intervals_are_refused() {
     for (from_ns, to_ns) in [
         (300, 300),
         (300, 100),
-        (1_000, 2_000),
+        (1_000, 0),
         (u64::MAX, 1),
         (u64::MAX, 0),
     ] {

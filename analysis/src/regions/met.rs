@@ -1,6 +1,8 @@
 //! The regions that a rank has met, for those who choose among them.
 
+use super::row::Row;
 use super::{Known, OfRank, Regions, row_of};
+use crate::rank_rows::Sum;
 use alloc::string::String;
 use invivo_proto::control::local::Module;
 use invivo_proto::control::sites::Place;
@@ -12,7 +14,8 @@ pub struct Met<'a> {
     pub region: RegionId,
     pub what: What<'a>,
     pub visits: u64,
-    /// Time of the visits that have ended, with what lies below, in ns.
+    /// Time of the visits that have ended, and of open ones what rows had when they were taken; with
+    /// what lies below, in ns.
     pub time_ns: u64,
 }
 
@@ -42,12 +45,16 @@ impl Regions {
         let of_rank = self.met_by(rank);
         let known = of_rank.into_iter().flat_map(|of| &of.known);
         known.map(move |(region, known)| {
-            let row = of_rank.and_then(|of| of.rows.get(row_of(*region)));
+            let at = row_of(*region);
+            let rows = of_rank.map(|of| [of.rows.get(at), of.taken.get(at)]);
+            let rows = rows.into_iter().flatten().flatten();
+            let mut so_far = Row::default();
+            rows.for_each(|row| so_far.add(row));
             Met {
                 region: *region,
                 what: self.what(rank, known),
-                visits: row.map_or(0, |row| row.visits),
-                time_ns: row.map_or(0, |row| row.all.ns),
+                visits: so_far.visits,
+                time_ns: so_far.all.ns,
             }
         })
     }

@@ -40,7 +40,14 @@ impl Regions {
     /// The rows so far; from now on it counts anew. What is open goes on.
     pub fn take(&mut self) -> RankRows<RegionId, Row> {
         let rows = self.rows();
-        self.reset();
+        for of_rank in &mut self.ranks {
+            for (number, row) in of_rank.rows_now().into_iter().enumerate() {
+                if !row.is_empty() {
+                    of_rank.taken(number).add(&row);
+                }
+            }
+        }
+        self.begin_anew();
         rows
     }
 

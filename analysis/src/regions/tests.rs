@@ -158,8 +158,12 @@ proptest! {
         let (first, second) = (no_reset(first), no_reset(second));
         let mut pieces = Regions::default();
         feed(&mut pieces, at(3, 0), &first);
+        let visits = |of: &Regions| of.met(Rank(3)).map(|met| met.visits).collect::<Vec<_>>();
+        let before = visits(&pieces);
         let mut rows = pieces.take();
         prop_assert!(pieces.rows().is_empty());
+        // Who chooses among regions knows all of them still.
+        prop_assert_eq!(visits(&pieces), before);
         // It begins by the time that it has come to.
         feed_from(&mut pieces, at(3, 0), &second, length(&first));
         rows.add(&pieces.rows());

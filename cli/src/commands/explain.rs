@@ -75,7 +75,8 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     if args.when.is_given() {
         let look = async || look::past(client.clone(), &args.when).await;
         let seen = patiently(&job, look).await?;
-        let nothing = "nothing of this time is kept: it was not recorded, or forgotten";
+        let nothing =
+            "nothing of this time is kept: it was not recorded, was forgotten, or is to come";
         return say(&seen.ok_or_else(|| anyhow::anyhow!(nothing))?, &args.target);
     }
     let moment = async || patiently(&job, async || look::moment(client.clone()).await).await;
