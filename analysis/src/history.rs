@@ -1,10 +1,10 @@
 //! Keeps what was counted in pieces of the run, so that any interval can be asked for later.
 //!
 //! The last minute is kept in pieces of a second, whose edges are the same wherever job time is
-//! known. What is older is kept in pieces that become twice as wide whenever the run outgrows them, so
-//! that all of it is resolved evenly, to a sixty-fourth of its length or finer. The answer to an interval is the sum of all pieces that it touches, and
-//! says where these begin and end. Nothing is subtracted: the longest call of an interval is known
-//! as well as the sum of all.
+//! known. What is older is kept in pieces that become twice as wide whenever the run outgrows them,
+//! so that all of it is resolved evenly, to a sixty-fourth of its length or finer. The answer to an
+//! interval is the sum of all pieces that it touches, and says where these begin and end. Nothing
+//! is subtracted: the longest call of an interval is known as well as the sum of all.
 //!
 //! Where pieces have many rows, there are fewer of them, two thirds of which are of the last time:
 //! memory does not grow with the run.

@@ -14,8 +14,8 @@ pub struct Met<'a> {
     pub region: RegionId,
     pub what: What<'a>,
     pub visits: u64,
-    /// Time of the visits that have ended, and of open ones what rows had when they were taken; with
-    /// what lies below, in ns.
+    /// Time of the visits that have ended, and of open ones what rows had when they were taken;
+    /// with what lies below, in ns.
     pub time_ns: u64,
 }
 

@@ -81,6 +81,7 @@ macro_rules! questions {
         impl Interval {
             $(
                 #[doc = concat!("A [`", stringify!($request), "`] about this part of the run.")]
+                #[allow(clippy::needless_update, reason = "some questions have nothing else")]
                 pub fn $question(self) -> $request {
                     let Interval { from_ns, to_ns, last_ns } = self;
                     $request { from_ns, to_ns, last_ns, ..$request::default() }

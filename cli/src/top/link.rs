@@ -60,7 +60,7 @@ impl Link {
                 ..FunctionsRequest::default()
             };
             let reply = client.functions(request).await?;
-            Ok(Event::Table(last_ns, Table::Functions(reply.into_inner())))
+            Ok(table(last_ns, Table::Functions(reply.into_inner())))
         });
     }
 
@@ -73,7 +73,7 @@ impl Link {
                 ..MatrixRequest::default()
             };
             let reply = client.matrix(request).await?;
-            Ok(Event::Table(last_ns, Table::Matrix(reply.into_inner())))
+            Ok(table(last_ns, Table::Matrix(reply.into_inner())))
         });
     }
 
@@ -87,7 +87,7 @@ impl Link {
         };
         self.want(async move |mut client| {
             let reply = client.grid(request).await?;
-            Ok(Event::Table(last_ns, Table::Grid(reply.into_inner())))
+            Ok(table(last_ns, Table::Grid(reply.into_inner())))
         });
     }
 
@@ -100,7 +100,7 @@ impl Link {
                 ..WaitStatesRequest::default()
             };
             let reply = client.wait_states(request).await?;
-            Ok(Event::Table(last_ns, Table::Waits(reply.into_inner())))
+            Ok(table(last_ns, Table::Waits(reply.into_inner())))
         });
     }
 
@@ -138,6 +138,10 @@ impl Link {
             let _ = events.send(Event::Answered(order, answer)).await;
         });
     }
+}
+
+fn table(last_ns: u64, table: Table) -> Event {
+    Event::Table(last_ns, Box::new(table))
 }
 
 fn ns(time: Duration) -> u64 {

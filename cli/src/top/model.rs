@@ -108,7 +108,7 @@ pub enum Event {
     Snapshot(Box<Snapshot>),
     /// What a page shows came, which was asked for of so long a time up to now, in ns; 0 of the
     /// whole run.
-    Table(u64, Table),
+    Table(u64, Box<Table>),
     /// What limits the job, as far as that is known now.
     Explained(Option<Box<Explanation>>),
     /// No snapshots come any more, for this reason.
@@ -260,7 +260,7 @@ impl Model {
             Event::Snapshot(snapshot) => self.take(*snapshot),
             // Asked for before M was pressed it is of another time.
             Event::Table(last_ns, table) if (last_ns != 0) == self.live.lately => {
-                self.live.show(table);
+                self.live.show(*table);
             }
             Event::Table(..) => {}
             Event::Explained(told) => self.live.explained = told.map(|told| *told),

@@ -221,7 +221,7 @@ fn only_a_matrix_that_is_seen_is_asked_for() {
 #[test]
 fn m_turns_from_the_last_minute_to_the_whole_run() {
     let mut model = model();
-    let matrix = || Table::Matrix(samples::matrix(4, 1));
+    let matrix = || Box::new(Table::Matrix(samples::matrix(4, 1)));
     model.step(Duration::ZERO, Event::Table(LATELY_NS, matrix()));
     assert!(model.live.lately && model.live.matrix.is_some());
     press(&mut model, "m");

@@ -59,7 +59,10 @@ fn at(page: char) -> Model {
         Table::Grid(samples::grid()),
         Table::Waits(samples::waits()),
     ] {
-        model.step(Duration::from_secs(14), Event::Table(LATELY_NS, table));
+        model.step(
+            Duration::from_secs(14),
+            Event::Table(LATELY_NS, Box::new(table)),
+        );
     }
     model.step(Duration::from_secs(15), Event::Key(Key::Char(page)));
     model
