@@ -208,20 +208,15 @@ impl OverTime {
                 *column = column.saturating_add(value);
             }
         };
-        if let (CallMetric::Waiting, Some(waiting)) = (metric, &self.waiting) {
-            if waiting.width() > axes.width_ns {
-                return None;
+        let pyramids = self.pyramids.as_deref();
+        let pyramid = match metric {
+            CallMetric::MpiTime | CallMetric::Compute | CallMetric::Calls => {
+                pyramids.map(|of| &of.time)
             }
-            for (begin_ns, cell) in waiting.cells() {
-                add(begin_ns, cell.sum);
-            }
-        }
-        let pyramids = self.pyramids.as_ref();
-        if let Some(pyramids) = pyramids.filter(|_| metric != CallMetric::Waiting) {
-            let pyramid = match metric {
-                CallMetric::MpiTime | CallMetric::Compute | CallMetric::Calls => &pyramids.time,
-                CallMetric::BytesSent | CallMetric::Waiting => &pyramids.bytes,
-            };
+            CallMetric::BytesSent => pyramids.map(|of| &of.bytes),
+            CallMetric::Waiting => self.waiting.as_deref(),
+        };
+        if let Some(pyramid) = pyramid {
             if pyramid.width() > axes.width_ns {
                 return None;
             }
@@ -232,14 +227,15 @@ impl OverTime {
                 };
                 add(begin_ns, value);
             }
-            let latest = &self.latest;
-            let value = match metric {
-                CallMetric::MpiTime | CallMetric::Compute => clock.duration_ns(latest.ticks),
-                CallMetric::Calls => latest.calls,
-                CallMetric::BytesSent | CallMetric::Waiting => latest.bytes,
-            };
-            add(latest.begin_ns, value.into());
         }
+        let latest = &self.latest;
+        let value = match metric {
+            CallMetric::MpiTime | CallMetric::Compute => clock.duration_ns(latest.ticks),
+            CallMetric::Calls => latest.calls,
+            CallMetric::BytesSent => latest.bytes,
+            CallMetric::Waiting => 0,
+        };
+        add(latest.begin_ns, value.into());
         Some(columns)
     }
 }

@@ -40,12 +40,8 @@ impl Regions {
     /// The rows so far; from now on it counts anew. What is open goes on.
     pub fn take(&mut self) -> RankRows<RegionId, Row> {
         let rows = self.rows();
-        for of_rank in &mut self.ranks {
-            for (number, row) in of_rank.rows_now().into_iter().enumerate() {
-                if !row.is_empty() {
-                    of_rank.taken(number).add(&row);
-                }
-            }
+        for (rank, region, row) in rows.iter() {
+            self.of_rank(rank).taken(row_of(region)).add(row);
         }
         self.begin_anew();
         rows
