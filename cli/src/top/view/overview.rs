@@ -197,7 +197,7 @@ fn draw_states(counts: &RankCounts, look: Look, area: Rect, buffer: &mut Buffer)
 }
 
 fn draw_functions(rows: &[FunctionRow], look: Look, area: Rect, buffer: &mut Buffer) {
-    let area = titled("where the MPI time goes", look, area, buffer);
+    let area = titled("MPI time since the start or reset", look, area, buffer);
     let whole = observed_mpi_ns(rows);
     let width = usize::from(area.width).saturating_sub(29);
     for (row, y) in observed(rows).zip(area.y..area.bottom()) {
