@@ -212,7 +212,7 @@ async fn a_terminal_may_be_small_and_grow() {
     let mut terminal = top(&user, &[], &[], (60, 10));
     terminal.until_it_says("60 and 10. q quits.");
     terminal.resize(120, 40);
-    let wide = terminal.until_it_says("where the MPI time goes");
+    let wide = terminal.until_it_says("MPI time since the start");
     assert!(
         wide.lines().any(|line| line.chars().count() > 100),
         "{wide}"
@@ -229,7 +229,7 @@ async fn what_the_terminal_cannot_show_is_not_sent() {
     let _gateway = job.gateway().await;
     let raw = |arguments: &[&str], environment: &[(&str, &str)]| {
         let mut terminal = top(&user, arguments, environment, SMALLEST);
-        terminal.until_it_says("where the MPI time goes");
+        terminal.until_it_says("MPI time since the start");
         terminal.press("45?q");
         terminal.left().raw
     };

@@ -5,7 +5,9 @@
  *               - light  - kernel   2
  *               - MPI_Allreduce     what the ranks wait for each other
  *
- * All of the work is in one function: only its callers tell the parts. Each rank writes to
+ * All of the work is in one function: only its callers tell the parts. Steps differ in length, from
+ * a half to one and a half times the mean: else the kernel's tick, at which timers fire, would meet
+ * the same parts again and again. Each rank writes to
  * LOG_DIR/RANK.shares how much time of a processor it had below each of them, by its own clock:
  * "NAME NS", and "all NS" from the first step on. With a rank as argument that rank does the heavy
  * part five times. Compiled as C and as C++. */
@@ -24,6 +26,9 @@ static long long spent[PARTS];
 static volatile double sum;
 static volatile int left;
 static int times = 1;
+/* Of the work of a step, in additions for each of its 10 parts; 100,000 in the mean. */
+static int length;
+static unsigned chance;
 
 /* Time that this thread has had on a processor, in ns. */
 static long long cpu_ns(void)
@@ -39,7 +44,7 @@ namespace work {
 
 A_FRAME static void kernel(int parts)
 {
-    for (int i = 0; i < parts * 100000; i++)
+    for (int i = 0; i < parts * length; i++)
         sum = sum * 0.5 + i;
 }
 
@@ -70,6 +75,9 @@ A_FRAME static void step(void)
 {
     long long at[PARTS + 1];
     int here = 1, all = 0;
+    /* The same lengths in every rank. */
+    chance = chance * 1664525u + 1013904223u;
+    length = 50000 + (int)((chance >> 16) * 100000ull / 65536);
     at[HEAVY] = cpu_ns();
     for (int i = 0; i < times; i++)
         heavy(); /* at step heavy */
