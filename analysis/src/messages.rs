@@ -36,6 +36,8 @@ mod unresolved;
 mod waiting;
 
 pub use calls::Late;
+pub(crate) use calls::{Calls, LastCall};
+pub(crate) use counters::by_name;
 pub use counters::{EMPTY, merge};
 pub use matcher::WAITING_MAX;
 pub use outbox::OUTBOX_MAX;
@@ -46,7 +48,6 @@ pub use unresolved::UNRESOLVED_MAX;
 use crate::communicators::Communicators;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use calls::LastCall;
 use counters::{Counters, UnmatchedReason};
 use invivo_proto::control::peer::Clipping;
 use invivo_proto::control::results;

@@ -1,5 +1,5 @@
-//! Wait states: who waits for whom in blocking collectives, in receives of late senders, and in
-//! sends to late receivers.
+//! Wait states: who waits for whom in collectives, in receives of late senders, and in sends to
+//! late receivers.
 //!
 //! The members of a collective are seen by their ranks, perhaps below different places. A place
 //! joins the arrivals of its own ranks. Where these are all members, as always with one place, it
@@ -18,11 +18,15 @@
 mod arriving;
 mod at_sites;
 mod causers;
+mod completing;
 mod homes;
 mod meeting;
 mod members;
 mod outgoing;
+mod posted;
+mod settling;
 mod shape;
+mod steps;
 mod sums;
 mod time;
 mod unresolved;
@@ -32,29 +36,28 @@ pub use at_sites::{At, merge as merge_at_site};
 pub use homes::GATHERED_MAX;
 pub use members::WAITING_MAX;
 pub use outgoing::OUTGOING_MAX;
+pub use posted::POSTED_MAX;
 pub use sums::{KEPT_MAX, Sums, merge, totals};
 pub use unresolved::UNRESOLVED_MAX;
 pub use waiting::Waiting;
 
-use crate::messages::{Late, PlaceOf};
+use crate::messages::{Calls, Late, PlaceOf};
 use crate::pauses::Pauses;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use hashbrown::HashMap;
 use homes::{Homes, home_number};
-use invivo_proto::control::meetings::{
-    Arrived, Caused, Collective, MEETINGS_MAX, Meeting, Meetings, Met,
-};
+use invivo_proto::control::meetings::{Arrived, Collective, MEETINGS_MAX, Meeting, Meetings};
 use invivo_proto::control::wait_states::{WaitState, WaitStates, Waited};
 use invivo_proto::definition::Definition;
-use invivo_proto::ids::{CommId, Rank, RegionId};
+use invivo_proto::ids::CommId;
 use invivo_proto::mpi::FUNCTIONS;
 use invivo_proto::rank_set::RankSet;
 use members::{List, Members};
 use outgoing::Outgoing;
 use rustc_hash::FxBuildHasher;
-use shape::{Shape, Shapes, Wait, waits};
+use shape::{Shape, Shapes, Wait};
 use unresolved::Unresolved;
 use waiting::Noted;
 
@@ -78,6 +81,9 @@ pub struct Waits {
     local: HashMap<CommId, u32, FxBuildHasher>,
     open: HashMap<Collective, Open, FxBuildHasher>,
     members: Members,
+    of_ranks: Vec<posted::OfRank>,
+    /// Calls that complete several collectives.
+    calls: Calls,
     unresolved: VecDeque<Unresolved>,
     homes: Homes,
     outgoing: Outgoing,
@@ -95,7 +101,7 @@ pub struct Waits {
 }
 
 /// A collective of which members have come.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Open {
     shape: Shape,
     /// Members of the communicator.
@@ -132,6 +138,8 @@ impl Waits {
             local: HashMap::default(),
             open: HashMap::default(),
             members: Members::default(),
+            of_ranks: numbers.iter().map(|_| posted::OfRank::default()).collect(),
+            calls: Calls::default(),
             unresolved: VecDeque::new(),
             homes: Homes::default(),
             outgoing: Outgoing::default(),
@@ -154,68 +162,6 @@ impl Waits {
         }
     }
 
-    /// All members of a collective have come: those here are charged.
-    fn settle(&mut self, met: &Met) {
-        // Given up here in the meantime.
-        let Some(open) = self.open.remove(&met.of) else {
-            return;
-        };
-        let meeting = &met.meeting;
-        // Ranks of one node have one clock, and those of one place are on one node.
-        let is_here = open.came >= open.size;
-        let unclear_ns = match is_here {
-            true => 0,
-            false => meeting.error_ns.saturating_add(self.clock_error_ns),
-        };
-        if !is_here {
-            self.sums.clock_error_ns = self.sums.clock_error_ns.max(meeting.error_ns);
-        }
-        let is_known = self.is_known;
-        let Waits {
-            members,
-            sums,
-            pauses,
-            numbers,
-            outgoing,
-            reset_ns,
-            waiting,
-            ..
-        } = self;
-        members.take(open.list, |member, at| {
-            // What ended before a reset is forgotten.
-            if is_known && member.end_ns <= *reset_ns && *reset_ns != 0 {
-                return;
-            }
-            let pause = pauses.net(member.begin_ns, member.end_ns);
-            if meeting.untimed || member.untimed || pause.paused != 0 || !pause.exact {
-                sums.calls.untimed += 1;
-                return;
-            }
-            sums.calls.met += 1;
-            let Some(index) = numbers.index(member.rank) else {
-                return;
-            };
-            for wait in waits(open.shape, meeting, member).iter().flatten() {
-                if wait.ns <= unclear_ns {
-                    continue;
-                }
-                let waited = Waited::once(wait.ns, member.rank);
-                let why = (wait.state, wait.causer);
-                sums.charge(index, met.of.comm, at, why, &waited);
-                if let Some(causer) = wait.causer {
-                    if is_known {
-                        waiting.push(Waiting {
-                            index,
-                            from_ns: member.begin_ns,
-                            ns: wait.ns,
-                        });
-                    }
-                    blame(sums, outgoing, *numbers, causer, at.0, wait);
-                }
-            }
-        });
-    }
-
     /// A receiver waited for a late sender, or a sender for a late receiver. The receiver is here.
     pub fn late(&mut self, late: &Late) {
         let waiter = self.numbers.index(late.waiter);
@@ -226,28 +172,17 @@ impl Waits {
         if late.ns == 0 || (!is_here && late.ns <= late.error_ns.saturating_mul(2)) {
             return;
         }
+        let mut charges = self.charges();
         if let Some(index) = waiter {
-            let (at, why) = ((late.region, late.site), (late.state, Some(late.causer)));
-            let waited = Waited::once(late.ns, late.waiter);
-            self.sums.charge(index, late.comm, at, why, &waited);
-            let Late { from_ns, ns, .. } = *late;
-            self.note(Waiting { index, from_ns, ns });
-        } else if !self.outgoing.late_receiver(late) {
-            self.sums.unblamed_ns = self.sums.unblamed_ns.saturating_add(late.ns);
-            return;
+            return charges.late(index, late);
         }
-        let wait = Wait {
-            state: late.state,
-            ns: late.ns,
-            causer: Some(late.causer),
-        };
-        let Waits {
-            sums,
-            outgoing,
-            numbers,
-            ..
-        } = self;
-        blame(sums, outgoing, *numbers, late.causer, late.region, &wait);
+        if charges.outgoing.late_receiver(late) {
+            let at = (late.region, late.site);
+            charges.blame(at, &Wait::of(late));
+        } else {
+            let unblamed_ns = &mut charges.sums.unblamed_ns;
+            *unblamed_ns = unblamed_ns.saturating_add(late.ns);
+        }
     }
 
     /// Before job time is known a wait has no place on its axis.
@@ -261,23 +196,6 @@ impl Waits {
     #[inline]
     pub fn take_waiting(&mut self, each: impl FnMut(&Waiting)) {
         self.waiting.take(each);
-    }
-
-    /// Gives up the older half of what waits.
-    #[cold]
-    fn make_room(&mut self) {
-        let age = |open: &Open| open.last_ns;
-        let mut ages: Vec<u64> = self.open.values().map(age).collect();
-        let middle = ages.len() / 2;
-        let until_ns = *ages.select_nth_unstable(middle).1;
-        let (members, calls) = (&mut self.members, &mut self.sums.calls);
-        self.open.retain(|_, open| {
-            let stays = age(open) > until_ns;
-            if !stays {
-                members.take(open.list, |_, _| calls.limit += 1);
-            }
-            stays
-        });
     }
 
     /// What is to be told to other places, in messages. `credit` is asked before each whether that
@@ -374,17 +292,9 @@ impl Waits {
         for place in places {
             if place == self.me {
                 self.settle(&met);
-            } else if !self.outgoing.met(place, met) {
+            } else if !self.outgoing.met(place, met.clone()) {
                 self.sums.calls.limit += 1;
             }
-        }
-    }
-
-    /// Nobody can be told of it.
-    fn give_up(&mut self, of: &Collective) {
-        if let Some(open) = self.open.remove(of) {
-            let calls = &mut self.sums.calls;
-            self.members.take(open.list, |_, _| calls.limit += 1);
         }
     }
 
@@ -399,6 +309,7 @@ impl Waits {
     pub fn reset(&mut self, at_ns: u64, resets: u64) {
         self.sums = Sums::new(self.numbers);
         self.outgoing.forget_sums();
+        self.calls.forget();
         self.reset_ns = at_ns;
         self.resets = resets;
         if !self.is_known {
@@ -436,32 +347,6 @@ impl Waits {
     pub fn add_open(&self, partial: &mut WaitStates) {
         partial.calls.open += self.members.len() as u64;
         partial.calls.unresolved += self.unresolved.len() as u64;
-    }
-}
-
-/// Somebody waited for `causer`, who is here or is told at its place.
-#[inline]
-fn blame(
-    sums: &mut Sums,
-    outgoing: &mut Outgoing,
-    numbers: RankSet,
-    causer: Rank,
-    region: RegionId,
-    wait: &Wait,
-) {
-    if let Some(index) = numbers.index(causer) {
-        sums.blame(index, (wait.state, region), 1, wait.ns);
-        return;
-    }
-    let caused = Caused {
-        rank: causer,
-        state: wait.state,
-        region,
-        waits: 1,
-        ns: wait.ns,
-    };
-    if !outgoing.caused(caused) {
-        sums.unblamed_ns = sums.unblamed_ns.saturating_add(wait.ns);
     }
 }
 

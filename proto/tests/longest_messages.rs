@@ -33,6 +33,11 @@ fn the_longest_message_of_a_place_fits() {
     assert!(bytes <= control::peer::PEER_BYTES_MAX, "{bytes}");
 
     let enter = Some((u64::MAX, Rank(u32::MAX)));
+    let step = control::meetings::Step {
+        member: u32::MAX,
+        enter_ns: u64::MAX,
+        rank: Rank(u32::MAX),
+    };
     let arrived = control::meetings::Arrived {
         of: control::meetings::Collective {
             comm: half.comm,
@@ -45,17 +50,24 @@ fn the_longest_message_of_a_place_fits() {
             first_leave_ns: Some(u64::MAX),
             root: enter,
             first: enter,
+            steps: vec![step; control::meetings::STEPS_MAX],
             untimed: true,
             error_ns: u64::MAX,
         },
     };
-    let meetings = control::meetings::Meetings {
-        arrived: vec![arrived; control::meetings::MEETINGS_MAX],
-        ..control::meetings::Meetings::default()
-    };
-    let longest = control::peer::Endpoints::of_meetings(WorldRank(u32::MAX), u64::MAX, meetings);
-    let bytes = control::encode(&longest).unwrap().len();
-    assert!(bytes <= control::peer::PEER_BYTES_MAX, "{bytes}");
+    let mut plain = arrived.clone();
+    plain.meeting.steps.clear();
+    for arrived in [arrived, plain] {
+        let count = control::meetings::MEETINGS_MAX / arrived.meeting.items();
+        let meetings = control::meetings::Meetings {
+            arrived: vec![arrived; count],
+            ..control::meetings::Meetings::default()
+        };
+        let of = WorldRank(u32::MAX);
+        let longest = control::peer::Endpoints::of_meetings(of, u64::MAX, meetings);
+        let bytes = control::encode(&longest).unwrap().len();
+        assert!(bytes <= control::peer::PEER_BYTES_MAX, "{bytes}");
+    }
 }
 
 fn longest_waits() -> sites::SiteWaits {

@@ -234,6 +234,7 @@ fn limits_are_the_sources() {
             wait_states::COMMUNICATORS_MAX as i64,
         ),
         ("meetings::MEETINGS_MAX", meetings::MEETINGS_MAX as i64),
+        ("meetings::STEPS_MAX", meetings::STEPS_MAX as i64),
         ("local::MODULES_MAX", local::MODULES_MAX as i64),
         ("local::PATH_BYTES_MAX", local::PATH_BYTES_MAX as i64),
         (

@@ -936,7 +936,8 @@ class CommunicatorWaits(Answer):
 
 @dataclass(frozen=True)
 class CollectiveCalls(Answer):
-    """Calls of blocking collectives: each is met by those of the other members."""
+    """Calls of collectives: each is met by those of the other members. A non-blocking one is a call
+    when it is completed."""
 
     met: int
     """All members came."""

@@ -108,6 +108,23 @@ static void late_to_reduce(int round)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+static void late_to_scan(int round)
+{
+    (void)round;
+    work_unless(0, 8, 2);
+    MPI_Scan(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); /* at late_to_scan */
+}
+
+/* The others have posted it long before, and have nothing else to do. */
+static void late_post(int round)
+{
+    MPI_Request posted;
+    (void)round;
+    work_unless(2, 8, 2);
+    MPI_Iallreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &posted);
+    MPI_Wait(&posted, MPI_STATUS_IGNORE); /* at late_post */
+}
+
 /* Rank 0 has some work for each message of the others. */
 static void busy_master(int round)
 {
@@ -249,6 +266,8 @@ static const struct kind kinds[] = {
     {"late_in_half", late_in_half, 5},
     {"late_to_alltoall", late_to_alltoall, 6},
     {"late_to_reduce", late_to_reduce, 6},
+    {"late_to_scan", late_to_scan, 6},
+    {"late_post", late_post, 6},
     {"busy_master", busy_master, 5},
     {"short_turns", short_turns, 5},
     {"long_turns", long_turns, 1},

@@ -25,7 +25,7 @@ use invivo_proto::definition::{Definition, DefinitionError};
 use invivo_proto::ids::{CommId, CommLocal, LocationId, Rank, WorldRank};
 use invivo_proto::mpi::is_initialisation;
 use invivo_proto::rank_set::RankSet;
-use invivo_proto::record::{Call, Part, RecordKind};
+use invivo_proto::record::{Call, Part};
 use invivo_tbon::job_time::JobClock;
 use invivo_tbon::layout::Layout;
 use pieces::Pieces;
@@ -465,11 +465,10 @@ impl OneSink<'_> {
         if plain.is_none_or(|on| on.contains(Analysis::Messages)) {
             self.match_messages(when, call, parts);
         }
-        if let Some(call) = call
-            && call.facts.kind == RecordKind::Collective
-            && plain.is_none_or(|on| on.contains(Analysis::WaitStates))
-        {
-            self.meet(when, call);
+        let is_collective = call.is_some_and(|call| call.facts.kind.has_ordinal());
+        let meets = is_collective || !parts.is_empty();
+        if meets && plain.is_none_or(|on| on.contains(Analysis::WaitStates)) {
+            self.meet(when, call, parts);
         }
     }
 

@@ -170,18 +170,20 @@ impl Traffic {
         self.take_late();
     }
 
-    /// A collective of a rank, whether or not it counts: others wait for it.
+    /// A call of a rank and its parts, or more parts of it, for its collectives; whether or not it
+    /// counts: others wait for it.
     #[inline]
     pub fn collective(
         &mut self,
         rank: Rank,
         when: When,
-        call: &Call,
+        call: Option<&Call>,
+        parts: &[Part],
         communicators: &Communicators,
         clock: &NodeClock,
     ) {
         let of = when.of(rank, self.anchor, communicators, clock);
-        self.waits.record(&of, call);
+        self.waits.record(&of, call, parts);
     }
 
     /// Whether waits for late senders count from now on.

@@ -1,14 +1,14 @@
-//! Calls that complete several receives: a call waits for all of them at once, so that its waiting
-//! time for late senders is the longest of theirs, once.
+//! Calls that complete several receives, or several collectives: a call waits for all of them at
+//! once, so that its waiting time is the longest of theirs, once.
 
 use alloc::vec::Vec;
 use invivo_proto::control::wait_states::WaitState;
 use invivo_proto::ids::{CommId, Rank, RegionId, SiteId};
 
-/// A call that waited for a late sender, or for a late receiver.
+/// A call that waited for somebody: a late sender, a late receiver, a member of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Late {
-    /// For which of the two.
+    /// In which way.
     pub state: WaitState,
     /// Who waited.
     pub waiter: Rank,
@@ -34,14 +34,14 @@ pub struct LastCall {
     pub begin: u64,
     pub region: RegionId,
     pub site: SiteId,
-    /// Where it completes several receives.
+    /// Where it completes several.
     pub number: u32,
 }
 
-/// A call some of whose receives have not met their sends.
+/// A call some of whose receives have not met their sends, or collectives not all members.
 #[derive(Clone, Copy, Debug, Default)]
 struct Several {
-    /// Receives that are to be told of.
+    /// What of it is to be told of.
     open: u32,
     /// The longest wait so far.
     longest: Option<Late>,
@@ -49,7 +49,7 @@ struct Several {
     free: u32,
 }
 
-/// Such calls, by numbers from 1. There are no more than receives that wait.
+/// Such calls, by numbers from 1. There are no more than receives or members that wait.
 #[derive(Clone, Debug, Default)]
 pub struct Calls {
     all: Vec<Several>,
@@ -57,10 +57,10 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// A call that completes so many receives; its number.
-    pub fn begin(&mut self, receives: u32) -> u32 {
+    /// A call that completes so many; its number.
+    pub fn begin(&mut self, count: u32) -> u32 {
         let one = Several {
-            open: receives,
+            open: count,
             ..Several::default()
         };
         match self.free.checked_sub(1) {
@@ -77,18 +77,19 @@ impl Calls {
         }
     }
 
-    /// A call completes more receives than it was known to. False where it is over already.
-    pub fn extend(&mut self, number: u32, receives: u32) -> bool {
+    /// A call completes more than it was known to. False where it is over already.
+    pub fn extend(&mut self, number: u32, count: u32) -> bool {
         let several = self.get(number).filter(|several| several.open > 0);
-        several.map(|several| several.open += receives).is_some()
+        several.map(|several| several.open += count).is_some()
     }
 
-    /// One of its receives waited for somebody, or for nobody. When it was the last one: the
+    /// One of them waited for somebody, or for nobody. When it was the last one: the
     /// longest wait of all.
     pub fn told(&mut self, number: u32, wait: Option<Late>) -> Option<Late> {
         let several = self.get(number).filter(|several| several.open > 0)?;
-        let ns = |late: Option<Late>| late.map(|late| (late.ns, late.causer));
-        if ns(wait) > ns(several.longest) {
+        // Whoever is told of first, of equally long ones it is the same.
+        let longer = |late: Option<Late>| late.map(|of| (of.ns, of.causer, of.comm, of.state));
+        if longer(wait) > longer(several.longest) {
             several.longest = wait;
         }
         several.open -= 1;
@@ -101,6 +102,12 @@ impl Calls {
             several.free = free;
         }
         longest
+    }
+
+    /// Job time is so far ahead of the clock that waits so far were told by.
+    pub fn shift(&mut self, offset_ns: i64) {
+        let longest = self.all.iter_mut().filter_map(|of| of.longest.as_mut());
+        longest.for_each(|late| late.from_ns = late.from_ns.saturating_add_signed(offset_ns));
     }
 
     /// Waits so far do not count.

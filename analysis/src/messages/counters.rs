@@ -221,7 +221,8 @@ impl Counters {
     }
 }
 
-fn by_name(is_it: fn(&str) -> bool) -> Vec<bool> {
+/// Which functions are such ones, by their numbers.
+pub fn by_name(is_it: fn(&str) -> bool) -> Vec<bool> {
     let functions = mpi::FUNCTIONS.iter();
     functions.map(|function| is_it(function.name)).collect()
 }

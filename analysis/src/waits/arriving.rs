@@ -2,54 +2,71 @@
 
 use super::meeting::{self, Arrival};
 use super::members::WAITING_MAX;
-use super::shape::Shape;
 use super::unresolved::{UNRESOLVED_MAX, Unresolved};
 use super::{Open, Waits};
 use crate::communicators::Communicators;
 use crate::messages::Of;
 use invivo_proto::control::meetings::{Collective, Meeting, Met};
 use invivo_proto::control::peer::Clipping;
-use invivo_proto::ids::{CommId, CommLocal};
-use invivo_proto::record::{Call, RecordKind};
+use invivo_proto::ids::CommId;
+use invivo_proto::record::{Call, Part, RecordKind};
 
 impl Waits {
-    /// A blocking collective of a rank. Calls that lie outside of what is recorded belong here all
-    /// the same: others wait for them.
+    /// A call of a rank and its parts, or more parts of it. Those that lie outside of what is
+    /// recorded belong here all the same: others wait for them.
     #[inline]
-    pub fn record(&mut self, of: &Of<'_, impl Fn(u64) -> u64>, call: &Call) {
-        let facts = &call.facts;
-        if facts.kind != RecordKind::Collective || facts.comm == CommLocal::SELF {
-            return;
+    pub fn record(
+        &mut self,
+        of: &Of<'_, impl Fn(u64) -> u64>,
+        call: Option<&Call>,
+        parts: &[Part],
+    ) {
+        match call.map(|call| (call, call.facts.kind)) {
+            Some((call, RecordKind::Collective)) => self.collective(of, call),
+            Some((call, RecordKind::PostCollective)) => self.post(of, call),
+            _ if parts.is_empty() => {}
+            _ => self.complete(of, call, parts),
         }
+    }
+
+    /// A blocking collective.
+    #[inline]
+    fn collective(&mut self, of: &Of<'_, impl Fn(u64) -> u64>, call: &Call) {
+        let facts = &call.facts;
         let Some(shape) = self.shapes.of(facts.region) else {
             return;
         };
         let (begin_ns, end_ns) = ((of.job_ns)(of.begin), (of.job_ns)(of.end));
-        let is_barrier = shape == Shape::Barrier;
-        // A buffer that is used in place counts as nothing that is given, so that only who gives
-        // and gets nothing is told to move nothing.
-        let moves = facts.bytes_out | facts.bytes_in != 0;
-        let sends = match shape {
-            Shape::NToOne => facts.bytes_out != 0,
-            _ => moves,
-        };
-        let one = Unresolved {
-            comm: facts.comm,
-            peer: facts.peer,
-            ordinal: call.ordinal,
-            shape,
-            at: (facts.region, facts.site),
-            arrival: Arrival {
-                rank: of.rank,
-                begin_ns,
-                end_ns: end_ns.max(begin_ns),
-                is_root: false,
-                sends: sends || is_barrier,
-                receives: facts.bytes_in != 0 || is_barrier,
-                untimed: of.clipping != Clipping::Whole,
+        let (sends, receives) = shape.moves(facts);
+        self.come(
+            Unresolved {
+                comm: facts.comm,
+                peer: facts.peer,
+                ordinal: call.ordinal,
+                shape,
+                at: (facts.region, facts.site),
+                enter_ns: begin_ns,
+                is_posted: false,
+                arrival: Arrival {
+                    rank: of.rank,
+                    member: 0,
+                    begin_ns,
+                    end_ns: end_ns.max(begin_ns),
+                    several: 0,
+                    is_root: false,
+                    sends,
+                    receives,
+                    untimed: of.clipping != Clipping::Whole,
+                },
             },
-        };
-        if !self.arrive_here(one, of.communicators) {
+            of.communicators,
+        );
+    }
+
+    /// A member has come, whose communicator may not be known yet.
+    #[inline]
+    pub(super) fn come(&mut self, one: Unresolved, communicators: &Communicators) {
+        if !self.arrive_here(one, communicators) {
             self.wait(one);
         }
     }
@@ -58,7 +75,10 @@ impl Waits {
     fn wait(&mut self, one: Unresolved) {
         match self.unresolved.len() < UNRESOLVED_MAX {
             true => self.unresolved.push_back(one),
-            false => self.sums.calls.unresolved += 1,
+            false => {
+                self.sums.calls.unresolved += 1;
+                self.end_one_of(one.arrival.several);
+            }
         }
     }
 
@@ -80,18 +100,24 @@ impl Waits {
         let rank = one.arrival.rank;
         let Some(membership) = communicators.membership(rank, one.comm) else {
             let is_outside = communicators.is_outside(rank, one.comm);
-            self.sums.calls.outside += u64::from(is_outside);
+            if is_outside {
+                self.sums.calls.outside += 1;
+                self.end_one_of(one.arrival.several);
+            }
             return is_outside;
         };
         if membership.id != membership.peers {
             self.sums.calls.outside += 1;
+            self.end_one_of(one.arrival.several);
             return true;
         }
         let size = membership.size.unwrap_or(self.job_ranks);
         // Who is alone waits for nobody.
         if size < 2 {
+            self.end_one_of(one.arrival.several);
             return true;
         }
+        one.arrival.member = membership.rank;
         one.arrival.is_root = u32::try_from(one.peer) == Ok(membership.rank);
         let of = Collective {
             comm: membership.id,
@@ -113,12 +139,12 @@ impl Waits {
         open.list = self.members.push(open.list, one.arrival, one.at);
         open.came += 1;
         open.last_ns = open.last_ns.max(one.arrival.begin_ns);
-        meeting::merge(&mut open.untold, &one.arrival.meeting());
+        meeting::merge(&mut open.untold, &one.meeting());
         if open.untold.arrivals >= size {
             // All of them report to this place.
             let met = Met {
                 of,
-                meeting: open.untold,
+                meeting: core::mem::take(&mut open.untold),
             };
             self.settle(&met);
         } else if open.came >= here && !open.is_due {

@@ -1,15 +1,21 @@
 //! Joins what is known of the members of a collective: in any order, the result is the same.
 
+use super::steps;
 use core::cmp::Reverse;
 use invivo_proto::control::meetings::Meeting;
 use invivo_proto::ids::Rank;
 
-/// A member's call of a collective. Times in job time, ns.
+/// A member's call of a collective: the one in which it waits, which completes it if it is
+/// non-blocking. Times in job time, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
     pub rank: Rank,
+    /// Its rank in the communicator.
+    pub member: u32,
     pub begin_ns: u64,
     pub end_ns: u64,
+    /// The number of a call that completes several; else 0.
+    pub several: u32,
     pub is_root: bool,
     /// It gives something to others, or it is a barrier.
     pub sends: bool,
@@ -17,23 +23,6 @@ pub struct Arrival {
     pub receives: bool,
     /// A cut touches it: its times mean nothing.
     pub untimed: bool,
-}
-
-impl Arrival {
-    /// A meeting of this member alone.
-    #[inline]
-    pub fn meeting(&self) -> Meeting {
-        let enter = (self.begin_ns, self.rank);
-        Meeting {
-            arrivals: 1,
-            latest: (self.sends || self.receives).then_some(enter),
-            first_leave_ns: self.receives.then_some(self.end_ns),
-            root: self.is_root.then_some(enter),
-            first: (!self.is_root && self.sends).then_some(enter),
-            untimed: self.untimed,
-            error_ns: 0,
-        }
-    }
 }
 
 /// Adds the members of `from`, who are others.
@@ -48,6 +37,7 @@ pub fn merge(into: &mut Meeting, from: &Meeting) {
     into.first_leave_ns = earlier(into.first_leave_ns, from.first_leave_ns);
     into.root = earlier(into.root, from.root);
     into.first = earlier(into.first, from.first);
+    steps::merge(&mut into.steps, &from.steps);
     into.untimed |= from.untimed;
     into.error_ns = into.error_ns.max(from.error_ns);
 }
@@ -69,4 +59,6 @@ pub fn shift(meeting: &mut Meeting, offset_ns: i64) {
         later(ns);
     }
     meeting.first_leave_ns.iter_mut().for_each(later);
+    let steps = meeting.steps.iter_mut();
+    steps.map(|step| &mut step.enter_ns).for_each(later);
 }

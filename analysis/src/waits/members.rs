@@ -5,7 +5,7 @@ use super::at_sites::At;
 use super::meeting::Arrival;
 use alloc::vec::Vec;
 
-/// Members that wait at one place for others of their collective, some 14 MB: seconds of a place
+/// Members that wait at one place for others of their collective, some 16 MB: seconds of a place
 /// whose ranks do nothing else. When more would wait, the older half of them is given up.
 pub const WAITING_MAX: usize = 1 << 18;
 
@@ -20,7 +20,7 @@ struct Entry {
 }
 
 // What the memory that the limit states is computed from.
-const _: () = assert!(size_of::<Entry>() == 32);
+const _: () = assert!(size_of::<Entry>() == 40);
 
 /// All members that wait.
 #[derive(Clone, Debug, Default)]

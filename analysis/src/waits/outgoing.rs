@@ -130,10 +130,10 @@ impl Outgoing {
                 continue;
             }
             let message = taken.entry(place).or_default();
-            let wholes = queue.met.len().min(MEETINGS_MAX);
+            let mut room = MEETINGS_MAX;
+            let wholes = fit(&queue.met, &mut room, |of| of.meeting.items());
             message.met.extend(queue.met.drain(..wholes));
-            let room = MEETINGS_MAX - wholes;
-            let arrivals = queue.arrived.len().min(room);
+            let arrivals = fit(&queue.arrived, &mut room, |of| of.meeting.items());
             message.arrived.extend(queue.arrived.drain(..arrivals));
             self.queued -= wholes + arrivals;
         }
@@ -188,4 +188,14 @@ impl Outgoing {
         }
         taken.into_iter().collect()
     }
+}
+
+/// How many of these, the first ones, find room, which is taken.
+fn fit<T>(queue: &VecDeque<T>, room: &mut usize, items: impl Fn(&T) -> usize) -> usize {
+    let fits = |one: &&T| {
+        let left = room.checked_sub(items(one));
+        *room = left.unwrap_or(*room);
+        left.is_some()
+    };
+    queue.iter().take_while(fits).count()
 }

@@ -1,16 +1,19 @@
 //! What members of a collective need of each other, and with it which wait states there are.
 //!
 //! The definitions are those of Scalasca's trace analyser: its patterns Wait at N x N, N x N
-//! Completion, Wait at Barrier, Barrier Completion, Late Broadcast and Early Reduce. As there,
-//! `MPI_Alltoallv` and `MPI_Alltoallw` are none of the n-to-n operations, for a member may have
-//! nothing to do with another one.
+//! Completion, Wait at Barrier, Barrier Completion, Late Broadcast, Early Reduce and Early Scan. As
+//! there, `MPI_Alltoallv` and `MPI_Alltoallw` are none of the n-to-n operations, for a member may
+//! have nothing to do with another one.
 
 use super::meeting::Arrival;
+use super::steps::last_before;
+use crate::messages::{Late, by_name};
 use alloc::vec::Vec;
 use invivo_proto::control::meetings::Meeting;
 use invivo_proto::control::wait_states::WaitState;
 use invivo_proto::ids::{Rank, RegionId};
 use invivo_proto::mpi::FUNCTIONS;
+use invivo_proto::record::Facts;
 
 /// The form of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,40 +22,84 @@ pub enum Shape {
     NxN,
     OneToN,
     NToOne,
+    Scan,
 }
 
-/// The shape of each function, by its number.
+impl Shape {
+    /// Whether a member gives others something, and whether it gets something; or it is a barrier.
+    #[inline]
+    pub fn moves(self, facts: &Facts) -> (bool, bool) {
+        // A buffer that is used in place counts as nothing that is given, so that only who gives
+        // and gets nothing is told to move nothing.
+        let gives = match self {
+            Shape::NToOne => facts.bytes_out != 0,
+            _ => facts.bytes_out | facts.bytes_in != 0,
+        };
+        let is_barrier = self == Shape::Barrier;
+        (gives || is_barrier, facts.bytes_in != 0 || is_barrier)
+    }
+}
+
+/// What is known of each function, by its number.
 #[derive(Clone, Debug)]
-pub struct Shapes(Vec<Option<Shape>>);
+pub struct Shapes {
+    of: Vec<Option<Shape>>,
+    /// It only looks whether requests are complete.
+    tests: Vec<bool>,
+}
 
 impl Default for Shapes {
     fn default() -> Shapes {
-        Shapes(FUNCTIONS.iter().map(|function| of(function.name)).collect())
+        Shapes {
+            of: FUNCTIONS.iter().map(|function| of(function.name)).collect(),
+            tests: by_name(|name| name.starts_with("MPI_Test")),
+        }
     }
 }
 
 impl Shapes {
-    /// Of a blocking collective; nothing where waiting has no such form.
+    /// Of a collective, blocking or not; nothing where waiting has no such form.
     #[inline]
     pub fn of(&self, region: RegionId) -> Option<Shape> {
-        *self.0.get(usize::from(region.0))?
+        *self.of.get(usize::from(region.0))?
+    }
+
+    /// Whether the function only looks whether requests are complete: it does not wait.
+    pub fn only_looks(&self, region: RegionId) -> bool {
+        self.tests.get(usize::from(region.0)) == Some(&true)
     }
 }
 
+const SHAPES: [(&str, Shape); 15] = [
+    ("Barrier", Shape::Barrier),
+    ("Allreduce", Shape::NxN),
+    ("Alltoall", Shape::NxN),
+    ("Allgather", Shape::NxN),
+    ("Allgatherv", Shape::NxN),
+    ("Reduce_scatter", Shape::NxN),
+    ("Reduce_scatter_block", Shape::NxN),
+    ("Bcast", Shape::OneToN),
+    ("Scatter", Shape::OneToN),
+    ("Scatterv", Shape::OneToN),
+    ("Reduce", Shape::NToOne),
+    ("Gather", Shape::NToOne),
+    ("Gatherv", Shape::NToOne),
+    ("Scan", Shape::Scan),
+    ("Exscan", Shape::Scan),
+];
+
 fn of(name: &str) -> Option<Shape> {
     // Large-count variants of MPI-4 synchronise like their originals.
-    match name.strip_suffix("_c").unwrap_or(name) {
-        "MPI_Barrier" => Some(Shape::Barrier),
-        "MPI_Allreduce"
-        | "MPI_Alltoall"
-        | "MPI_Allgather"
-        | "MPI_Allgatherv"
-        | "MPI_Reduce_scatter"
-        | "MPI_Reduce_scatter_block" => Some(Shape::NxN),
-        "MPI_Bcast" | "MPI_Scatter" | "MPI_Scatterv" => Some(Shape::OneToN),
-        "MPI_Reduce" | "MPI_Gather" | "MPI_Gatherv" => Some(Shape::NToOne),
-        _ => None,
-    }
+    let name = name
+        .strip_suffix("_c")
+        .unwrap_or(name)
+        .strip_prefix("MPI_")?;
+    let is_it = |(of, _): &&(&str, Shape)| {
+        // MPI_Ibarrier is the non-blocking MPI_Barrier.
+        let posted = name.strip_prefix('I');
+        name == *of || posted.is_some_and(|name| name == of.to_ascii_lowercase())
+    };
+    SHAPES.iter().find(is_it).map(|(_, shape)| *shape)
 }
 
 /// A wait of one member.
@@ -62,6 +109,17 @@ pub struct Wait {
     pub ns: u64,
     /// Who was waited for; nobody where the operation only takes its time.
     pub causer: Option<Rank>,
+}
+
+impl Wait {
+    /// Of a call that waited for somebody.
+    pub fn of(late: &Late) -> Wait {
+        Wait {
+            state: late.state,
+            ns: late.ns,
+            causer: Some(late.causer),
+        }
+    }
 }
 
 /// The waits of a member in a collective that all have come to. None is longer than the member's
@@ -85,7 +143,12 @@ pub fn waits(shape: Shape, meeting: &Meeting, member: &Arrival) -> [Option<Wait>
         Shape::NToOne if member.is_root && member.receives => {
             [until(WaitState::EarlyReduce, meeting.first, member), None]
         }
-        Shape::OneToN | Shape::NToOne => [None, None],
+        Shape::Scan if member.receives => {
+            let whom = last_before(&meeting.steps, member.member);
+            let whom = whom.map(|step| (step.enter_ns, step.rank));
+            [until(WaitState::EarlyScan, whom, member), None]
+        }
+        Shape::OneToN | Shape::NToOne | Shape::Scan => [None, None],
     }
 }
 
@@ -127,8 +190,8 @@ mod tests {
     #[test]
     fn every_name_is_that_of_a_function() {
         let shapes = Shapes::default();
-        let known = shapes.0.iter().flatten().count();
-        // Thirteen, and with a large count all of them but the barrier.
-        assert_eq!(known, 13 + 12);
+        let known = shapes.of.iter().flatten().count();
+        // Blocking and not, and with a large count all of them but the barriers.
+        assert_eq!(known, 2 * (15 + 14));
     }
 }

@@ -9,12 +9,13 @@ use super::*;
 use crate::communicators::Communicators;
 use crate::messages::Of;
 use crate::testing::{RANKS, definitions};
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use invivo_proto::control::meetings::{Caused, Met};
 use invivo_proto::control::peer::Clipping;
-use invivo_proto::ids::CommLocal;
+use invivo_proto::ids::{CommLocal, Rank, RegionId};
 use invivo_proto::record::Facts;
 use invivo_proto::record::{Call, RecordKind};
-use job::{Collected, Member, job_ns, region, run, steps};
+use job::{Collected, Event, Member, events, job_ns, region, run, steps};
 use naive::naive;
 use proptest::prelude::*;
 
@@ -73,18 +74,18 @@ impl Places {
         (0..RANKS as usize).for_each(|rank| self.define(rank));
     }
 
-    fn record(&mut self, member: &Member) {
-        let place = &mut self.places[self.of_rank[member.rank.0 as usize]];
+    fn record(&mut self, event: &Event) {
+        let place = &mut self.places[self.of_rank[event.rank.0 as usize]];
         let of = Of {
-            rank: member.rank,
+            rank: event.rank,
             epoch: 0,
-            begin: member.call.end - member.call.duration,
-            end: member.call.end,
-            clipping: member.clipping,
+            begin: event.call.end - event.call.duration,
+            end: event.call.end,
+            clipping: event.clipping,
             communicators: &place.communicators,
             job_ns,
         };
-        place.waits.record(&of, &member.call);
+        place.waits.record(&of, Some(&event.call), &event.parts);
     }
 
     fn set_out(&mut self, place: usize, mut credit: usize) {
@@ -134,10 +135,7 @@ fn feed(places: &mut Places, all: &[Collected], order: &[usize], late: bool) {
     if !late {
         places.define_all();
     }
-    let mut calls: Vec<VecDeque<&Member>> = (0..RANKS).map(|_| VecDeque::new()).collect();
-    for member in all.iter().flat_map(|one| &one.members) {
-        calls[member.rank.0 as usize].push_back(member);
-    }
+    let mut calls = events(all.iter().flat_map(|one| &one.members));
     let mut picks = order.iter().copied().cycle();
     let mut pick = || picks.next().unwrap_or_default();
     while calls.iter().any(|calls| !calls.is_empty()) {
@@ -147,8 +145,8 @@ fn feed(places: &mut Places, all: &[Collected], order: &[usize], late: bool) {
         let rank = left[pick() % left.len()];
         // Some at once, as packets have them.
         for _ in 0..pick() % 7 + 1 {
-            if let Some(member) = calls[rank].pop_front() {
-                places.record(member);
+            if let Some(event) = calls[rank].pop_front() {
+                places.record(&event);
             }
         }
         let count = places.places.len();
@@ -221,6 +219,8 @@ proptest! {
         order in prop::collection::vec(0usize..1000, 1..200),
         cut in 0.0f64..1.0,
     ) {
+        // Halves of the job cannot share a call.
+        let steps: Vec<_> = steps.into_iter().map(|step| step.one_by_one()).collect();
         let all = run(&steps);
         let (first, second) = all.split_at((all.len() as f64 * cut) as usize);
         let mut places = Places::new(&begins);
@@ -250,8 +250,10 @@ proptest! {
     ) {
         let mut all = run(&steps);
         let mut clipped = clipped.iter().copied().cycle();
+        let mut of_calls = BTreeMap::new();
         for member in all.iter_mut().flat_map(|one| &mut one.members) {
-            if clipped.next() == Some(true) {
+            let is_clipped = of_calls.entry(member.waits_at()).or_insert_with(|| clipped.next());
+            if *is_clipped == Some(true) {
                 member.clipping = Clipping::Clipped;
             }
         }
@@ -273,17 +275,26 @@ proptest! {
     ) {
         let mut all = run(&steps);
         let mut keep = keep.iter().copied().cycle();
-        let mut whole = Vec::new();
+        let mut whole: Vec<Collected> = Vec::new();
+        let mut held_back = BTreeSet::new();
         let mut open = 0;
         for one in &mut all {
             let members = one.members.len();
             let complete = one.clone();
             one.members.retain(|_| keep.next().unwrap_or(true));
-            let follows = !matches!(one.function, "MPI_Scan" | "MPI_Alltoallv");
+            let follows = one.function != "MPI_Alltoallv";
             if one.members.len() == members {
                 whole.push(complete);
             } else if follows {
                 open += one.members.len() as u64;
+                let posted = one.members.iter().filter(|member| member.is_posted());
+                held_back.extend(posted.map(Member::waits_at));
+            }
+        }
+        // A call that completes one of these and others is not told of before that is given up.
+        for member in whole.iter_mut().flat_map(|one| &mut one.members) {
+            if member.is_posted() && held_back.contains(&member.waits_at()) {
+                member.waits_in = region("MPI_Testall");
             }
         }
         let mut places = Places::new(&begins);

@@ -18,13 +18,16 @@ impl Waits {
     pub fn learn_time(&mut self, offset_ns: i64) {
         self.is_known = true;
         self.pauses.shift(offset_ns);
+        self.calls.shift(offset_ns);
         let later = |member: &mut Arrival| {
             member.begin_ns = member.begin_ns.saturating_add_signed(offset_ns);
             member.end_ns = member.end_ns.saturating_add_signed(offset_ns);
         };
         self.members.iter_mut().for_each(later);
-        let unresolved = self.unresolved.iter_mut();
-        unresolved.map(|one| &mut one.arrival).for_each(later);
+        for one in &mut self.unresolved {
+            later(&mut one.arrival);
+            one.enter_ns = one.enter_ns.saturating_add_signed(offset_ns);
+        }
         let open = self.open.values_mut();
         open.for_each(|open| {
             meeting::shift(&mut open.untold, offset_ns);

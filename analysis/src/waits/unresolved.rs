@@ -1,13 +1,16 @@
-//! Calls of collectives whose communicator is not known yet.
+//! Calls of collectives, whether or not their communicator is known yet.
 
 use super::at_sites::At;
 use super::meeting::Arrival;
 use super::shape::Shape;
+use alloc::vec::Vec;
+use invivo_proto::control::meetings::{Meeting, Step};
 use invivo_proto::ids::CommLocal;
 
 /// Calls that wait for their communicator's definition: some 3 MB.
 pub const UNRESOLVED_MAX: usize = 1 << 15;
-/// A call whose communicator is not known yet.
+
+/// A member's call.
 #[derive(Clone, Copy, Debug)]
 pub struct Unresolved {
     pub comm: CommLocal,
@@ -15,5 +18,48 @@ pub struct Unresolved {
     pub ordinal: u64,
     pub shape: Shape,
     pub at: At,
+    /// When it was entered, in job time; of a non-blocking collective, the call that posts it.
+    pub enter_ns: u64,
+    /// It is non-blocking.
+    pub is_posted: bool,
     pub arrival: Arrival,
+}
+
+impl Unresolved {
+    /// A meeting of this member alone, once its place among the others is known.
+    #[inline]
+    pub fn meeting(&self) -> Meeting {
+        let Arrival {
+            rank,
+            member,
+            end_ns,
+            is_root,
+            sends,
+            receives,
+            untimed,
+            ..
+        } = self.arrival;
+        let enter_ns = self.enter_ns;
+        let enter = (enter_ns, rank);
+        let moves = sends || receives;
+        let mut steps = Vec::new();
+        if self.shape == Shape::Scan && moves {
+            steps.push(Step {
+                member,
+                enter_ns,
+                rank,
+            });
+        }
+        Meeting {
+            arrivals: 1,
+            latest: moves.then_some(enter),
+            // When a program asks whether it is complete says nothing of when it is.
+            first_leave_ns: (receives && !self.is_posted).then_some(end_ns),
+            root: is_root.then_some(enter),
+            first: (!is_root && sends).then_some(enter),
+            steps,
+            untimed,
+            error_ns: 0,
+        }
+    }
 }

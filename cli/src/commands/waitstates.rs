@@ -12,8 +12,8 @@ use invivo_report::{analyses, coverage, wait_states, waits_by_site};
 #[command(after_help = "\
 Wait states have Scalasca's names and definitions: Wait at N x N, Wait at Barrier, Late Broadcast, \
 Early Reduce,
-and Late Sender and Late Receiver, which need the matching of messages (invivo analyses on
-messages).
+Early Scan, also of non-blocking collectives in the call that completes them; and Late Sender and
+Late Receiver, which need the matching of messages (invivo analyses on messages).
 
 Examples:
   invivo waitstates

@@ -14,9 +14,24 @@ use bincode::{Decode, Encode};
 
 /// Arrivals, wholes and causes in one message: 48 KiB with every number as long as it can be.
 pub const MEETINGS_MAX: usize = 512;
+/// Steps of a scan that are told: where there are more, those are left out that say least.
+pub const STEPS_MAX: usize = 32;
+/// Steps that take the room of one more item in a message.
+const STEPS_OF_AN_ITEM: usize = 4;
 
-/// What is known of the members of one collective that have come. Times in job time, ns.
+/// A member of a scan that entered later than all members of lower rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Step {
+    /// Its rank in the communicator.
+    pub member: u32,
+    /// Its enter.
+    pub enter_ns: u64,
+    pub rank: Rank,
+}
+
+/// What is known of the members of one collective that have come. Times in job time, ns; the enter
+/// of a non-blocking collective is that of the call that posts it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Meeting {
     /// Members that have come and gone again.
     pub arrivals: u32,
@@ -28,6 +43,8 @@ pub struct Meeting {
     pub root: Option<(u64, Rank)>,
     /// The first enter of those that are not the root and send anything, and whose.
     pub first: Option<(u64, Rank)>,
+    /// Of a scan, by member: [`STEPS_MAX`] at most.
+    pub steps: Vec<Step>,
     /// The times of a member mean nothing.
     pub untimed: bool,
     /// How far any of these times may be off, in ns.
@@ -42,8 +59,15 @@ pub struct Collective {
     pub ordinal: u64,
 }
 
+impl Meeting {
+    /// Items of a message whose room it takes.
+    pub fn items(&self) -> usize {
+        1 + self.steps.len().div_ceil(STEPS_OF_AN_ITEM)
+    }
+}
+
 /// Members that report to the place that says it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Arrived {
     pub of: Collective,
     /// Members of the communicator.
@@ -52,7 +76,7 @@ pub struct Arrived {
 }
 
 /// All members.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Met {
     pub of: Collective,
     pub meeting: Meeting,
@@ -105,9 +129,11 @@ pub struct Meetings {
 }
 
 impl Meetings {
-    /// Items of all kinds.
+    /// Items of all kinds, by the room that they take.
     pub fn len(&self) -> usize {
-        self.arrived.len() + self.met.len() + self.caused.len() + self.late_receivers.len()
+        let arrived = self.arrived.iter().map(|of| of.meeting.items());
+        let met = self.met.iter().map(|of| of.meeting.items());
+        arrived.chain(met).sum::<usize>() + self.caused.len() + self.late_receivers.len()
     }
 
     /// Whether there is nothing in it.

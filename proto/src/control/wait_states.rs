@@ -36,11 +36,13 @@ pub enum WaitState {
     LateBroadcast,
     /// The root of an n-to-1 operation: from its enter to the first other member's.
     EarlyReduce,
+    /// A member of a scan: from its enter to that of the last member of lower rank.
+    EarlyScan,
 }
 
 impl WaitState {
     /// All of them, in the order of their numbers.
-    pub const ALL: [WaitState; 8] = [
+    pub const ALL: [WaitState; 9] = [
         WaitState::LateSender,
         WaitState::LateReceiver,
         WaitState::WaitAtNxN,
@@ -49,6 +51,7 @@ impl WaitState {
         WaitState::BarrierCompletion,
         WaitState::LateBroadcast,
         WaitState::EarlyReduce,
+        WaitState::EarlyScan,
     ];
 
     /// Scalasca's name for it.
@@ -62,6 +65,7 @@ impl WaitState {
             WaitState::BarrierCompletion => "Barrier Completion",
             WaitState::LateBroadcast => "Late Broadcast",
             WaitState::EarlyReduce => "Early Reduce",
+            WaitState::EarlyScan => "Early Scan",
         }
     }
 }
@@ -158,7 +162,7 @@ pub struct WaitStates {
     /// Time that somebody caused who could not be told of it, and time that a sender waited who
     /// could not be told, in ns.
     pub unblamed_ns: u64,
-    /// Calls of blocking collectives.
+    /// Calls of collectives; a non-blocking one is a call when it is completed.
     pub calls: Calls,
     /// How far job time may have been off where members are on different nodes, in ns; waits that
     /// are not longer than that are not claimed.

@@ -1,7 +1,7 @@
 //! An example of every message from one tool place to another.
 
 use invivo_proto::control::meetings::{
-    Arrived, Caused, Collective, LateReceiver, Meeting, Meetings, Met,
+    Arrived, Caused, Collective, LateReceiver, Meeting, Meetings, Met, Step,
 };
 use invivo_proto::control::peer::{Clipping, Endpoints, SendEndpoint};
 use invivo_proto::control::places::Places;
@@ -48,6 +48,11 @@ fn meetings() -> Meetings {
         first_leave_ns: Some(5_000_001_000),
         root: None,
         first: Some((5_000_000_100, Rank(8))),
+        steps: vec![Step {
+            member: 4,
+            enter_ns: 5_000_000_200,
+            rank: Rank(9),
+        }],
         untimed: true,
         error_ns: 800,
     };
@@ -56,7 +61,7 @@ fn meetings() -> Meetings {
         arrived: vec![Arrived {
             of,
             size: 9,
-            meeting,
+            meeting: meeting.clone(),
         }],
         met: vec![Met { of, meeting }],
         caused: vec![Caused {

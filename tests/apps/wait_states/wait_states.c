@@ -1,8 +1,10 @@
 /* Wait states whose times are known: `wait_states KIND ROUNDS`.
  *
  * In each round somebody comes late to each collective where KIND is `late`, and nobody where it is
- * `even`. Barrier, Allreduce, Bcast and Reduce are called on the world, Allgather, Scatter and
- * Gather on two halves of it whose ranks are reversed. Then rank 0 waits for two late senders at
+ * `even`. Barrier, Allreduce, Bcast, Reduce and Scan are called on the world, Allgather,
+ * Scatter, Gather and Exscan on two halves of it whose ranks are reversed. Of non-blocking
+ * collectives somebody posts one late: the others wait for it in MPI_Wait, or for two in one
+ * MPI_Waitall, and not at all where they call MPI_Test. Then rank 0 waits for two late senders at
  * once. Each rank logs its calls, with what the test has to know of a call as its bytes, and leaves
  * LOG_DIR/RANK.done. Then it waits, outside of MPI, until LOG_DIR/stop appears. */
 #include "call_log.h"
@@ -20,6 +22,29 @@ static void late(int times)
 {
     if (is_late && times > 0)
         usleep(times * LATE_US);
+}
+
+/* Bytes of a log's line: of MPI_Waitall it says what is completed. */
+enum { COLLECTIVES = 1 };
+
+__attribute__((noinline)) static void non_blocking(int rank)
+{
+    int value = 1, sum = 0, all = 0, is_done = 0;
+    MPI_Request posted[2];
+    late(rank == 1);
+    LOGGED(MPI_Iallreduce, 4, &value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &posted[0]);
+    LOGGED(MPI_Wait, 0, &posted[0], MPI_STATUS_IGNORE);
+    late(rank == 2);
+    LOGGED(MPI_Ibcast, 4, &value, 1, MPI_INT, 2, MPI_COMM_WORLD, &posted[0]);
+    late(rank == 3 ? 3 : 0);
+    LOGGED(MPI_Ibarrier, 0, MPI_COMM_WORLD, &posted[1]);
+    LOGGED(MPI_Waitall, COLLECTIVES, 2, posted, MPI_STATUSES_IGNORE);
+    late(rank == 0);
+    LOGGED(MPI_Ireduce, 4, &value, &all, 1, MPI_INT, MPI_SUM, 1, MPI_COMM_WORLD, &posted[0]);
+    while (!is_done) {
+        LOGGED(MPI_Test, 0, &posted[0], &is_done, MPI_STATUS_IGNORE);
+        usleep(1000);
+    }
 }
 
 static void note(const char *what, int rank)
@@ -56,8 +81,13 @@ int main(int argc, char **argv)
         LOGGED(MPI_Allgather, 4, &value, 1, MPI_INT, all, 1, MPI_INT, half);
         late(half_rank == 0);
         LOGGED(MPI_Scatter, 4, all, 1, MPI_INT, &sum, 1, MPI_INT, 0, half);
+        late(half_rank == 0);
+        LOGGED(MPI_Exscan, 4, &value, &sum, 1, MPI_INT, MPI_SUM, half);
         late(half_rank != 0);
         LOGGED(MPI_Gather, 4, &value, 1, MPI_INT, all, 1, MPI_INT, 0, half);
+        late(rank == 2 ? 3 : 0);
+        LOGGED(MPI_Scan, 4, &value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        non_blocking(rank);
         if (rank == 0) {
             MPI_Request requests[2];
             for (int from = 1; from <= 2; from++)

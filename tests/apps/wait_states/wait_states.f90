@@ -1,4 +1,5 @@
-! Rank 2 comes 100 ms late to each sum, and rank 1 to what it broadcasts: `wait_states ROUNDS`. Then
+! Rank 2 comes 100 ms late to each sum, rank 1 to what it broadcasts, and rank 3 posts a barrier as
+! late, for which the others wait when they have posted it: `wait_states ROUNDS`. Then
 ! the ranks wait, outside of MPI, until LOG_DIR/stop appears.
 program wait_states
   use mpi
@@ -12,7 +13,7 @@ program wait_states
     end function
   end interface
   integer, parameter :: late_us = 100000
-  integer :: error, rank, rounds, round
+  integer :: error, rank, rounds, round, posted
   integer(c_int) :: failed
   double precision :: mine, total
   character(len=4096) :: directory, argument
@@ -29,6 +30,9 @@ program wait_states
     call MPI_Allreduce(mine, total, 1, MPI_DOUBLE_PRECISION, MPI_SUM, MPI_COMM_WORLD, error)
     if (rank == 1) failed = c_usleep(late_us)
     call MPI_Bcast(total, 1, MPI_DOUBLE_PRECISION, 1, MPI_COMM_WORLD, error)
+    if (rank == 3) failed = c_usleep(late_us)
+    call MPI_Ibarrier(MPI_COMM_WORLD, posted, error)
+    call MPI_Wait(posted, MPI_STATUS_IGNORE, error)
   end do
   stopped = .false.
   do while (.not. stopped)

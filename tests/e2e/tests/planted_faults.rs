@@ -37,7 +37,7 @@ const fn planted(
 }
 
 /// In the order in which the program takes them.
-const PLANTED: [Planted; 20] = [
+const PLANTED: [Planted; 22] = [
     planted("balanced", "none", &[], None),
     planted("halo", "none", &[], None),
     // Of a young run it is known what each moment was like.
@@ -67,6 +67,8 @@ const PLANTED: [Planted; 20] = [
         Some("Wait at N x N"),
     ),
     planted("late_to_reduce", "load_balance", &[3], None),
+    planted("late_to_scan", "load_balance", &[0], Some("Early Scan")),
+    planted("late_post", "load_balance", &[2], Some("Wait at N x N")),
     planted("busy_master", "load_balance", &[0], None),
     planted("short_turns", "serialisation", &[], Some("Wait at Barrier")),
     planted("long_turns", "serialisation", &[], Some("Wait at Barrier")),

@@ -18,7 +18,7 @@ use invivo_proto::control::grid::{Axes, CallMetric};
 use invivo_proto::control::peer::Clipping;
 use invivo_proto::ids::Rank;
 use invivo_proto::packet::Header;
-use invivo_proto::record::{Call, Part, RecordKind};
+use invivo_proto::record::{Call, Part};
 use invivo_tool_place::intake::{Intake, Sink};
 use invivo_tool_place::over_time::{JobTime, OverTime, Span};
 use invivo_tool_place::store::{Budget, Store};
@@ -303,8 +303,8 @@ struct Meets(NodeClock, Communicators, Traffic);
 
 impl Keep for Meets {
     #[inline]
-    fn call(&mut self, location: usize, call: &Call, _: &[Part]) {
-        if call.facts.kind != RecordKind::Collective {
+    fn call(&mut self, location: usize, call: &Call, parts: &[Part]) {
+        if !call.facts.kind.has_ordinal() && parts.is_empty() {
             return;
         }
         let when = When {
@@ -315,7 +315,7 @@ impl Keep for Meets {
         };
         let Meets(clock, communicators, traffic) = self;
         let rank = Rank(location as u32);
-        traffic.collective(rank, when, call, communicators, clock);
+        traffic.collective(rank, when, Some(call), parts, communicators, clock);
     }
 
     fn check(&mut self, expected: &Expected) -> Result<()> {

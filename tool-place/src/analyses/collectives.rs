@@ -7,11 +7,11 @@ use invivo_analysis::switches::Share;
 use invivo_proto::control::analyses::Analysis;
 use invivo_proto::control::grid::AHEAD_NS;
 use invivo_proto::control::peer::Clipping;
-use invivo_proto::record::Call;
+use invivo_proto::record::{Call, Part};
 
 impl OneSink<'_> {
-    /// A collective is met by those of other ranks.
-    pub(super) fn meet(&mut self, mut when: When, call: &Call) {
+    /// A collective is met by those of other ranks: when it is left, or is complete.
+    pub(super) fn meet(&mut self, mut when: When, call: Option<&Call>, parts: &[Part]) {
         let Share { on, from } = self.analyses.switches.judge(when.begin, when.end);
         if !on.contains(Analysis::WaitStates) {
             return;
@@ -25,7 +25,8 @@ impl OneSink<'_> {
             clock,
             ..
         } = &mut *self.analyses;
-        traffic.collective(self.rank, when, call, matrix.communicators(), clock);
+        let communicators = matrix.communicators();
+        traffic.collective(self.rank, when, call, parts, communicators, clock);
         self.analyses.note_waiting();
     }
 }

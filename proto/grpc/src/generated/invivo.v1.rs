@@ -1363,7 +1363,8 @@ pub struct CommunicatorWaits {
     #[prost(message, repeated, tag = "2")]
     pub rows: ::prost::alloc::vec::Vec<WaitStateRow>,
 }
-/// Calls of blocking collectives: each is met by those of the other members.
+/// Calls of collectives: each is met by those of the other members. A non-blocking one is a call when
+/// it is completed.
 #[derive(serde::Deserialize)]
 #[serde(default)]
 #[derive(serde::Serialize)]
