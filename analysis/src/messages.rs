@@ -344,6 +344,7 @@ impl Messages {
             of_rank.lost_ns = of_rank.lost_ns.saturating_add_signed(offset_ns);
         }
         self.counters.pauses.shift(offset_ns);
+        self.counters.calls.shift(offset_ns);
         self.matcher.shift(offset_ns);
         self.each_endpoint(|endpoint| endpoint.shift(offset_ns, error_ns));
     }

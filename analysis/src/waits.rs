@@ -18,6 +18,7 @@
 mod arriving;
 mod at_sites;
 mod causers;
+mod coming;
 mod completing;
 mod homes;
 mod meeting;
@@ -29,16 +30,15 @@ mod shape;
 mod steps;
 mod sums;
 mod time;
-mod unresolved;
 mod waiting;
 
 pub use at_sites::{At, merge as merge_at_site};
+pub use coming::UNRESOLVED_MAX;
 pub use homes::GATHERED_MAX;
 pub use members::WAITING_MAX;
 pub use outgoing::OUTGOING_MAX;
 pub use posted::POSTED_MAX;
 pub use sums::{KEPT_MAX, Sums, merge, totals};
-pub use unresolved::UNRESOLVED_MAX;
 pub use waiting::Waiting;
 
 use crate::messages::{Calls, Late, PlaceOf};
@@ -46,6 +46,7 @@ use crate::pauses::Pauses;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use coming::Coming;
 use hashbrown::HashMap;
 use homes::{Homes, home_number};
 use invivo_proto::control::meetings::{Arrived, Collective, MEETINGS_MAX, Meeting, Meetings};
@@ -58,7 +59,6 @@ use members::{List, Members};
 use outgoing::Outgoing;
 use rustc_hash::FxBuildHasher;
 use shape::{Shape, Shapes, Wait};
-use unresolved::Unresolved;
 use waiting::Noted;
 
 /// Communicators whose members here are counted: some 1 MB. Of further ones each arrival is told by
@@ -84,7 +84,7 @@ pub struct Waits {
     of_ranks: Vec<posted::OfRank>,
     /// Calls that complete several collectives.
     calls: Calls,
-    unresolved: VecDeque<Unresolved>,
+    unresolved: VecDeque<Coming>,
     homes: Homes,
     outgoing: Outgoing,
     pauses: Pauses,
@@ -112,7 +112,7 @@ struct Open {
     list: List,
     /// Members here that have come.
     came: u32,
-    /// When the last of these entered, in ns.
+    /// When the last of these began to wait, in ns.
     last_ns: u64,
     /// It stands among those that are to be told.
     is_due: bool,
@@ -236,7 +236,8 @@ impl Waits {
         let mut refused = Ok(());
         for arrived in &told.arrived {
             let count = arrived.meeting.arrivals;
-            if count == 0 || count > arrived.size || arrived.size > self.job_ranks {
+            let is_sound = steps::are_sound(&arrived.meeting.steps, self.job_ranks);
+            if count == 0 || count > arrived.size || arrived.size > self.job_ranks || !is_sound {
                 refused = Err("a collective with members that it cannot have");
             } else if (self.home_of)(home_number(&arrived.of)) != self.me {
                 refused = Err("a collective that meets at another place");
@@ -245,7 +246,11 @@ impl Waits {
             }
         }
         for met in &told.met {
-            self.settle(met);
+            if steps::are_sound(&met.meeting.steps, self.job_ranks) {
+                self.settle(met);
+            } else {
+                refused = Err("steps of a scan that it cannot have");
+            }
         }
         // Sums of before a reset that has been made here are forgotten.
         if told.resets < self.resets {
@@ -320,9 +325,9 @@ impl Waits {
             self.open
                 .values_mut()
                 .for_each(|open| open.untold.untimed = true);
-            self.unresolved
-                .iter_mut()
-                .for_each(|one| one.arrival.untimed = true);
+            let early = self.of_ranks.iter_mut().flat_map(posted::OfRank::early_mut);
+            let unresolved = self.unresolved.iter_mut().chain(early);
+            unresolved.for_each(|one| one.arrival.untimed = true);
         }
     }
 
@@ -345,7 +350,8 @@ impl Waits {
 
     /// Adds the calls that wait for others to an answer.
     pub fn add_open(&self, partial: &mut WaitStates) {
-        partial.calls.open += self.members.len() as u64;
+        let early = self.of_ranks.iter().map(posted::OfRank::early);
+        partial.calls.open += (self.members.len() + early.sum::<usize>()) as u64;
         partial.calls.unresolved += self.unresolved.len() as u64;
     }
 }

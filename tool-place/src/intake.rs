@@ -406,7 +406,7 @@ impl Intake {
 }
 
 /// Reads one record with its parts, or with the regions that it says to be open.
-#[inline]
+#[inline(always)]
 fn record(
     decoder: &mut Decoder,
     bytes: &[u8],

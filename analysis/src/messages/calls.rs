@@ -4,6 +4,7 @@
 use alloc::vec::Vec;
 use invivo_proto::control::wait_states::WaitState;
 use invivo_proto::ids::{CommId, Rank, RegionId, SiteId};
+use invivo_proto::record::Facts;
 
 /// A call that waited for somebody: a late sender, a late receiver, a member of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +15,7 @@ pub struct Late {
     pub waiter: Rank,
     /// For whom.
     pub causer: Rank,
-    /// The communicator, as the sender's side knows it.
+    /// The communicator; of a message as the sender's side knows it.
     pub comm: CommId,
     /// The function in which it was waited.
     pub region: RegionId,
@@ -28,9 +29,10 @@ pub struct Late {
     pub error_ns: u64,
 }
 
-/// The call of a rank that came last.
+/// The call of a rank that came last of those that are followed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LastCall {
+    /// In the rank's ticks.
     pub begin: u64,
     pub region: RegionId,
     pub site: SiteId,
@@ -38,9 +40,47 @@ pub struct LastCall {
     pub number: u32,
 }
 
+impl LastCall {
+    /// A call that began then.
+    #[inline]
+    pub fn new(begin: u64, facts: &Facts) -> LastCall {
+        LastCall {
+            begin,
+            region: facts.region,
+            site: facts.site,
+            number: 0,
+        }
+    }
+
+    /// What follows are more parts of a call that began then.
+    pub fn goes_on(&mut self, begin: u64) {
+        // Of another thread's call: where that was made is not known, and its function is taken to
+        // be that of the call before.
+        if self.begin != begin {
+            self.begin = begin;
+            self.site = SiteId::NONE;
+            self.number = 0;
+        }
+    }
+
+    /// The rank's call completes so many that are to be told of, beside those that it was known to.
+    pub fn completes(&mut self, count: u32, rank: Rank, calls: &mut Calls) {
+        let of = (rank, self.begin);
+        if self.number != 0 && !calls.extend(self.number, count, of) {
+            // All that was told of so far is over: the rest waits for itself.
+            self.number = 0;
+        }
+        if self.number == 0 && count > 1 {
+            self.number = calls.begin(count, of);
+        }
+    }
+}
+
 /// A call some of whose receives have not met their sends, or collectives not all members.
 #[derive(Clone, Copy, Debug, Default)]
 struct Several {
+    /// Whose it is, and when it began.
+    of: (Rank, u64),
     /// What of it is to be told of.
     open: u32,
     /// The longest wait so far.
@@ -49,7 +89,7 @@ struct Several {
     free: u32,
 }
 
-/// Such calls, by numbers from 1. There are no more than receives or members that wait.
+/// Such calls, by numbers from 1. There are no more than receives or collectives that wait.
 #[derive(Clone, Debug, Default)]
 pub struct Calls {
     all: Vec<Several>,
@@ -58,8 +98,9 @@ pub struct Calls {
 
 impl Calls {
     /// A call that completes so many; its number.
-    pub fn begin(&mut self, count: u32) -> u32 {
+    pub fn begin(&mut self, count: u32, of: (Rank, u64)) -> u32 {
         let one = Several {
+            of,
             open: count,
             ..Several::default()
         };
@@ -78,8 +119,9 @@ impl Calls {
     }
 
     /// A call completes more than it was known to. False where it is over already.
-    pub fn extend(&mut self, number: u32, count: u32) -> bool {
-        let several = self.get(number).filter(|several| several.open > 0);
+    pub fn extend(&mut self, number: u32, count: u32, of: (Rank, u64)) -> bool {
+        let is_it = |several: &&mut Several| several.open > 0 && several.of == of;
+        let several = self.get(number).filter(is_it);
         several.map(|several| several.open += count).is_some()
     }
 
@@ -87,7 +129,7 @@ impl Calls {
     /// longest wait of all.
     pub fn told(&mut self, number: u32, wait: Option<Late>) -> Option<Late> {
         let several = self.get(number).filter(|several| several.open > 0)?;
-        // Whoever is told of first, of equally long ones it is the same.
+        // Of equally long ones who and what decides, so that the order of telling does not matter.
         let longer = |late: Option<Late>| late.map(|of| (of.ns, of.causer, of.comm, of.state));
         if longer(wait) > longer(several.longest) {
             several.longest = wait;
@@ -142,7 +184,8 @@ mod tests {
     #[test]
     fn a_call_waits_once_for_its_last_sender() {
         let mut calls = Calls::default();
-        let (one, other) = (calls.begin(3), calls.begin(2));
+        let of = (Rank(0), 7);
+        let (one, other) = (calls.begin(3, of), calls.begin(2, of));
         assert_eq!(calls.told(one, late(30, 5)), None);
         assert_eq!(calls.told(other, None), None);
         assert_eq!(calls.told(one, late(70, 6)), None);
@@ -150,8 +193,8 @@ mod tests {
         assert_eq!(calls.told(one, late(50, 7)), late(70, 6));
         // Numbers are used again, and a call that is over is not told of.
         assert_eq!(calls.told(one, late(9, 1)), None);
-        assert!(!calls.extend(one, 1));
-        let again = (calls.begin(1), calls.begin(1), calls.begin(1));
+        assert!(!calls.extend(one, 1, of));
+        let again = (calls.begin(1, of), calls.begin(1, of), calls.begin(1, of));
         assert_eq!(again, (one, other, 3));
         assert_eq!(calls.told(one, late(9, 1)), late(9, 1));
     }
@@ -159,8 +202,11 @@ mod tests {
     #[test]
     fn a_call_goes_on_and_a_reset_forgets_its_waits() {
         let mut calls = Calls::default();
-        let one = calls.begin(1);
-        assert!(calls.extend(one, 2));
+        let of = (Rank(0), 7);
+        let one = calls.begin(1, of);
+        // Its number may be that of another call by now.
+        assert!(!calls.extend(one, 2, (Rank(1), 7)) && !calls.extend(one, 2, (Rank(0), 8)));
+        assert!(calls.extend(one, 2, of));
         assert_eq!(calls.told(one, late(30, 5)), None);
         calls.forget();
         assert_eq!(calls.told(one, None), None);

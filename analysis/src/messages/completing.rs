@@ -2,7 +2,7 @@
 
 use super::calls::{LastCall, Late};
 use super::{Messages, Of};
-use invivo_proto::ids::{Rank, SiteId};
+use invivo_proto::ids::Rank;
 use invivo_proto::record::{Facts, Part, RecordKind};
 
 impl Messages {
@@ -10,12 +10,7 @@ impl Messages {
     #[inline]
     pub(super) fn begin_call(&mut self, of: &Of<'_, impl Fn(u64) -> u64>, facts: &Facts) {
         if let Some(index) = self.numbers.index(of.rank) {
-            self.ranks[index].last = LastCall {
-                begin: of.begin,
-                region: facts.region,
-                site: facts.site,
-                number: 0,
-            };
+            self.ranks[index].last = LastCall::new(of.begin, facts);
         }
     }
 
@@ -27,20 +22,8 @@ impl Messages {
             return;
         };
         let last = &mut self.ranks[index].last;
-        // More parts of another thread's call: the function is not known, and the call is none of
-        // those that only look; nor is it known where that is called.
-        if last.begin != of.begin {
-            *last = LastCall {
-                begin: of.begin,
-                region: last.region,
-                site: SiteId::NONE,
-                number: 0,
-            };
-        }
-        let goes_on = last.number != 0 && self.counters.calls.extend(last.number, receives);
-        if !goes_on && receives > 1 {
-            last.number = self.counters.calls.begin(receives);
-        }
+        last.goes_on(of.begin);
+        last.completes(receives, of.rank, &mut self.counters.calls);
     }
 
     /// Whether the call before completed several receives.

@@ -1,8 +1,8 @@
 //! Members of collectives come: their calls, as ranks record them.
 
+use super::coming::{Coming, UNRESOLVED_MAX};
 use super::meeting::{self, Arrival};
 use super::members::WAITING_MAX;
-use super::unresolved::{UNRESOLVED_MAX, Unresolved};
 use super::{Open, Waits};
 use crate::communicators::Communicators;
 use crate::messages::Of;
@@ -39,7 +39,7 @@ impl Waits {
         let (begin_ns, end_ns) = ((of.job_ns)(of.begin), (of.job_ns)(of.end));
         let (sends, receives) = shape.moves(facts);
         self.come(
-            Unresolved {
+            Coming {
                 comm: facts.comm,
                 peer: facts.peer,
                 ordinal: call.ordinal,
@@ -65,14 +65,14 @@ impl Waits {
 
     /// A member has come, whose communicator may not be known yet.
     #[inline]
-    pub(super) fn come(&mut self, one: Unresolved, communicators: &Communicators) {
+    pub(super) fn come(&mut self, one: Coming, communicators: &Communicators) {
         if !self.arrive_here(one, communicators) {
             self.wait(one);
         }
     }
 
     #[cold]
-    fn wait(&mut self, one: Unresolved) {
+    fn wait(&mut self, one: Coming) {
         match self.unresolved.len() < UNRESOLVED_MAX {
             true => self.unresolved.push_back(one),
             false => {
@@ -96,7 +96,7 @@ impl Waits {
 
     /// A member has come. False where its communicator is not known.
     #[inline]
-    fn arrive_here(&mut self, mut one: Unresolved, communicators: &Communicators) -> bool {
+    fn arrive_here(&mut self, mut one: Coming, communicators: &Communicators) -> bool {
         let rank = one.arrival.rank;
         let Some(membership) = communicators.membership(rank, one.comm) else {
             let is_outside = communicators.is_outside(rank, one.comm);

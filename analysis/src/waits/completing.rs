@@ -3,14 +3,13 @@
 //! it waits where it completes.
 
 use super::Waits;
+use super::coming::Coming;
 use super::meeting::Arrival;
-use super::posted::Posted;
+use super::posted::Request;
 use super::shape::Shape;
-use super::unresolved::Unresolved;
 use crate::messages::{LastCall, Of};
 use invivo_proto::control::peer::Clipping;
-use invivo_proto::ids::SiteId;
-use invivo_proto::record::{Call, Facts, Part, RecordKind};
+use invivo_proto::record::{Call, Part, RecordKind};
 
 impl Waits {
     /// Non-blocking collectives of a rank that are under way.
@@ -22,14 +21,18 @@ impl Waits {
 
     /// A non-blocking collective begins.
     pub(super) fn post(&mut self, of: &Of<'_, impl Fn(u64) -> u64>, call: &Call) {
-        if self.shapes.of(call.facts.region).is_some()
-            && let Some(index) = self.numbers.index(of.rank)
-        {
-            self.of_ranks[index].post(Posted {
-                request: call.request,
-                begin: of.begin,
-                ordinal: call.ordinal,
-            });
+        let Some(index) = self.numbers.index(of.rank) else {
+            return;
+        };
+        if self.shapes.of(call.facts.region).is_none() {
+            return;
+        }
+        let request = Request {
+            number: call.request,
+            begin: of.begin,
+        };
+        if let Some(one) = self.of_ranks[index].post(request, call.ordinal) {
+            self.come(one, of.communicators);
         }
     }
 
@@ -65,39 +68,21 @@ impl Waits {
             ..
         } = self;
         let last = &mut of_ranks[index].last;
-        if let Some(call) = call {
-            *last = LastCall {
-                begin: of.begin,
-                region: call.facts.region,
-                site: call.facts.site,
-                number: 0,
-            };
-        } else if last.begin != of.begin {
-            // More parts of another thread's call: its function and site are not known.
-            *last = LastCall {
-                begin: of.begin,
-                site: SiteId::NONE,
-                number: 0,
-                ..*last
-            };
+        match call {
+            Some(call) => *last = LastCall::new(of.begin, &call.facts),
+            None => last.goes_on(of.begin),
         }
-        let shape = |facts: &Facts| match facts.kind {
-            RecordKind::CompletedCollective => shapes.of(facts.region),
+        let shape = |part: &&Part| match part.facts.kind {
+            RecordKind::CompletedCollective => shapes.of(part.facts.region),
             _ => None,
         };
-        let count = parts.iter().filter(|part| shape(&part.facts).is_some());
-        let count = count.count() as u32;
-        let goes_on = last.number != 0 && calls.extend(last.number, count);
-        if !goes_on && count > 1 {
-            last.number = calls.begin(count);
-        }
+        let count = parts.iter().filter(|part| shape(part).is_some()).count();
+        last.completes(count as u32, of.rank, calls);
         let last = *last;
         for part in parts {
-            let shape = match part.facts.kind {
-                RecordKind::CompletedCollective => self.shapes.of(part.facts.region),
-                _ => None,
-            };
-            if let Some(shape) = shape {
+            if part.facts.kind == RecordKind::CompletedCollective
+                && let Some(shape) = self.shapes.of(part.facts.region)
+            {
                 self.complete_one(index, of, last, part, shape);
             }
         }
@@ -111,38 +96,42 @@ impl Waits {
         part: &Part,
         shape: Shape,
     ) {
-        let Some(ordinal) = self.of_ranks[index].complete(part.request, part.posted) else {
-            // The record of the call that posted it is missing.
-            self.sums.calls.open += 1;
-            self.end_one_of(by.number);
-            return;
-        };
         let begin_ns = (of.job_ns)(of.begin);
         let end_ns = (of.job_ns)(of.end).max(begin_ns);
+        // Who only looks waits for no time, at the end of its call.
         let waits = !self.shapes.only_looks(by.region);
         let (sends, receives) = shape.moves(&part.facts);
-        self.come(
-            Unresolved {
-                comm: part.facts.comm,
-                peer: part.facts.peer,
-                ordinal,
-                shape,
-                at: (by.region, by.site),
-                enter_ns: (of.job_ns)(part.posted.min(of.begin)),
-                is_posted: true,
-                arrival: Arrival {
-                    rank: of.rank,
-                    member: 0,
-                    begin_ns: if waits { begin_ns } else { end_ns },
-                    end_ns,
-                    several: by.number,
-                    is_root: false,
-                    sends,
-                    receives,
-                    untimed: of.clipping != Clipping::Whole,
-                },
+        let mut one = Coming {
+            comm: part.facts.comm,
+            peer: part.facts.peer,
+            ordinal: 0,
+            shape,
+            at: (by.region, by.site),
+            enter_ns: (of.job_ns)(part.posted.min(of.begin)),
+            is_posted: true,
+            arrival: Arrival {
+                rank: of.rank,
+                member: 0,
+                begin_ns: if waits { begin_ns } else { end_ns },
+                end_ns,
+                several: by.number,
+                is_root: false,
+                sends,
+                receives,
+                untimed: of.clipping != Clipping::Whole,
             },
-            of.communicators,
-        );
+        };
+        let request = Request {
+            number: part.request,
+            begin: part.posted,
+        };
+        let of_rank = &mut self.of_ranks[index];
+        if let Some(ordinal) = of_rank.complete(request) {
+            one.ordinal = ordinal;
+            self.come(one, of.communicators);
+        } else if let Some(given_up) = of_rank.wait(request, one) {
+            self.sums.calls.open += 1;
+            self.end_one_of(given_up.arrival.several);
+        }
     }
 }

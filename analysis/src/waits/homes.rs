@@ -34,6 +34,16 @@ struct Gathering {
     places: Vec<u32>,
 }
 
+impl Gathering {
+    /// What of it counts as arrivals: the places, and steps of a scan by the room that they take.
+    fn arrivals(&self) -> usize {
+        match self.places.len() {
+            0 => 0,
+            places => places + self.met.meeting.items() - 1,
+        }
+    }
+}
+
 /// Collectives that have their home here.
 #[derive(Clone, Debug, Default)]
 pub struct Homes {
@@ -55,16 +65,17 @@ impl Homes {
             },
             places: Vec::new(),
         });
+        let before = gathering.arrivals();
         merge(&mut gathering.met.meeting, &arrived.meeting);
         if !gathering.places.contains(&from) {
             gathering.places.push(from);
-            self.arrivals += 1;
         }
+        self.arrivals = (self.arrivals + gathering.arrivals()).saturating_sub(before);
         if gathering.met.meeting.arrivals < arrived.size {
             return None;
         }
         let whole = self.open.remove(&arrived.of)?;
-        self.arrivals -= whole.places.len();
+        self.arrivals -= whole.arrivals();
         Some((whole.met, whole.places))
     }
 
@@ -79,7 +90,7 @@ impl Homes {
         self.open.retain(|_, gathering| {
             let stays = age(gathering) > until_ns;
             if !stays {
-                *arrivals -= gathering.places.len();
+                *arrivals -= gathering.arrivals();
             }
             stays
         });

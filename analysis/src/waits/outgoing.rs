@@ -6,7 +6,7 @@ use crate::messages::{Late, PlaceOf};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use invivo_proto::control::meetings::{
-    Arrived, Caused, Collective, LateReceiver, MEETINGS_MAX, Meetings, Met,
+    Arrived, Caused, Collective, LateReceiver, MEETINGS_MAX, Meeting, Meetings, Met,
 };
 use invivo_proto::control::wait_states::{WaitState, Waited};
 use invivo_proto::ids::{CommId, Rank, RegionId};
@@ -24,7 +24,7 @@ pub struct Outgoing {
     /// Collectives of which all members here have come, and which have not been told yet.
     due: VecDeque<Collective>,
     by_place: BTreeMap<u32, Queue>,
-    /// Items in these queues.
+    /// Items in these queues, by the room that they take in a message.
     queued: usize,
     /// Summed: one for each rank that others wait for, however often they do.
     causes: BTreeMap<(Rank, WaitState, RegionId), (u64, u64)>,
@@ -57,7 +57,7 @@ impl Outgoing {
 
     /// To the home of a collective; false when there is no room.
     pub fn arrived(&mut self, home: u32, arrived: Arrived) -> bool {
-        let has_room = self.count();
+        let has_room = self.count(&arrived.meeting);
         if has_room {
             self.by_place
                 .entry(home)
@@ -70,16 +70,18 @@ impl Outgoing {
 
     /// Back to a place whose ranks are members; false when there is no room.
     pub fn met(&mut self, place: u32, met: Met) -> bool {
-        let has_room = self.count();
+        let has_room = self.count(&met.meeting);
         if has_room {
             self.by_place.entry(place).or_default().met.push_back(met);
         }
         has_room
     }
 
-    fn count(&mut self) -> bool {
+    fn count(&mut self, meeting: &Meeting) -> bool {
         let has_room = self.queued < OUTGOING_MAX;
-        self.queued += usize::from(has_room);
+        if has_room {
+            self.queued += meeting.items();
+        }
         has_room
     }
 
@@ -122,20 +124,21 @@ impl Outgoing {
         resets: u64,
         mut credit: impl FnMut(u32) -> bool,
     ) -> Vec<(u32, Meetings)> {
-        let mut taken: BTreeMap<u32, Meetings> = BTreeMap::new();
+        let mut taken: BTreeMap<u32, (Meetings, usize)> = BTreeMap::new();
+        let empty = || (Meetings::default(), MEETINGS_MAX);
         let mut free: BTreeMap<u32, bool> = BTreeMap::new();
         let mut is_free = |place| *free.entry(place).or_insert_with(|| credit(place));
         for (&place, queue) in &mut self.by_place {
             if !is_free(place) {
                 continue;
             }
-            let message = taken.entry(place).or_default();
-            let mut room = MEETINGS_MAX;
-            let wholes = fit(&queue.met, &mut room, |of| of.meeting.items());
+            let (message, room) = taken.entry(place).or_insert_with(empty);
+            let before = *room;
+            let wholes = fit(&queue.met, room, |of| of.meeting.items());
             message.met.extend(queue.met.drain(..wholes));
-            let arrivals = fit(&queue.arrived, &mut room, |of| of.meeting.items());
+            let arrivals = fit(&queue.arrived, room, |of| of.meeting.items());
             message.arrived.extend(queue.arrived.drain(..arrivals));
-            self.queued -= wholes + arrivals;
+            self.queued -= before - *room;
         }
         self.by_place
             .retain(|_, queue| !(queue.met.is_empty() && queue.arrived.is_empty()));
@@ -146,9 +149,10 @@ impl Outgoing {
                 let Some(place) = place_of(rank).filter(|&place| is_free(place)) else {
                     return true;
                 };
-                let message = taken.entry(place).or_default();
-                let has_room = message.len() < MEETINGS_MAX;
+                let (message, room) = taken.entry(place).or_insert_with(empty);
+                let has_room = *room > 0;
                 if has_room {
+                    *room -= 1;
                     message.caused.push(Caused {
                         rank,
                         state,
@@ -164,9 +168,10 @@ impl Outgoing {
                 let Some(place) = place_of(rank).filter(|&place| is_free(place)) else {
                     return true;
                 };
-                let message = taken.entry(place).or_default();
-                let has_room = message.len() < MEETINGS_MAX;
+                let (message, room) = taken.entry(place).or_insert_with(empty);
+                let has_room = *room > 0;
                 if has_room {
+                    *room -= 1;
                     message.late_receivers.push(LateReceiver {
                         rank,
                         receiver,
@@ -182,11 +187,11 @@ impl Outgoing {
                 !has_room
             },
         );
-        taken.retain(|_, message| !message.is_empty());
-        for message in taken.values_mut() {
-            message.resets = resets;
-        }
-        taken.into_iter().collect()
+        let taken = taken.into_iter().map(|(place, (message, _))| {
+            let message = Meetings { resets, ..message };
+            (place, message)
+        });
+        taken.filter(|(_, message)| !message.is_empty()).collect()
     }
 }
 

@@ -29,6 +29,14 @@ pub fn merge(into: &mut Vec<Step>, from: &[Step]) {
         let least = rises.enumerate().min_by_key(|(_, rise)| *rise);
         into.remove(least.map_or(0, |(before, _)| before + 1));
     }
+    into.shrink_to(STEPS_MAX);
+}
+
+/// Whether they may be those of a scan: another process has told them.
+pub fn are_sound(steps: &[Step], job_ranks: u32) -> bool {
+    let rise = |two: &[Step]| two[0].member < two[1].member && two[0].enter_ns < two[1].enter_ns;
+    let are_ranks = steps.iter().all(|step| step.rank.0 < job_ranks);
+    steps.len() <= STEPS_MAX && are_ranks && steps.windows(2).all(rise)
 }
 
 /// The one that a member waited for.
@@ -80,6 +88,22 @@ mod tests {
             }
         }
 
+        /// Those stay that others waited longest for.
+        #[test]
+        fn large_steps_stay_among_many_small_ones(
+            large in prop::collection::btree_set(1u32..500, 1..STEPS_MAX - 1),
+        ) {
+            let (mut all, mut enter_ns) = (Vec::new(), 0);
+            for member in 0..500 {
+                enter_ns += if large.contains(&member) { 1_000_000 } else { 1 };
+                merge(&mut all, &[step(member, enter_ns)]);
+            }
+            for member in large {
+                let told = last_before(&all, member).map(|step| step.member);
+                prop_assert_eq!(told, Some(member));
+            }
+        }
+
         /// Of many members nobody is told to have waited longer than it did.
         #[test]
         fn steps_are_bounded_and_claim_nothing(
@@ -99,7 +123,10 @@ mod tests {
                 part.iter().for_each(|step| merge(&mut steps, &[*step]));
                 merge(&mut all, &steps);
             }
-            prop_assert!(all.len() <= STEPS_MAX);
+            prop_assert!(are_sound(&all, 1001));
+            prop_assert_eq!(all.len(), STEPS_MAX.min(rises.iter().filter(|of| **of > 0).count()
+                + usize::from(rises[0] == 0)));
+            prop_assert_eq!(all[0], members[0]);
             for member in &members {
                 let told = last_before(&all, member.member);
                 prop_assert!(told.is_none_or(|step| step.enter_ns <= member.enter_ns));

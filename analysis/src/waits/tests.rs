@@ -4,6 +4,8 @@
 mod job;
 mod known;
 mod naive;
+mod posted;
+mod told;
 
 use super::*;
 use crate::communicators::Communicators;
@@ -86,6 +88,24 @@ impl Places {
             job_ns,
         };
         place.waits.record(&of, Some(&event.call), &event.parts);
+    }
+
+    /// Records a call with the first of its parts, and then the others.
+    fn record_in_two(&mut self, event: &Event, first: usize) {
+        let mut head = event.clone();
+        let more = head.parts.split_off(first);
+        self.record(&head);
+        let place = &mut self.places[self.of_rank[event.rank.0 as usize]];
+        let of = Of {
+            rank: event.rank,
+            epoch: 0,
+            begin: event.call.end - event.call.duration,
+            end: event.call.end,
+            clipping: event.clipping,
+            communicators: &place.communicators,
+            job_ns,
+        };
+        place.waits.record(&of, None, &more);
     }
 
     fn set_out(&mut self, place: usize, mut credit: usize) {

@@ -2,6 +2,7 @@
 
 use super::Waits;
 use super::meeting::{self, Arrival};
+use super::posted::OfRank;
 
 impl Waits {
     /// A pause of the application begins, in job time.
@@ -24,7 +25,8 @@ impl Waits {
             member.end_ns = member.end_ns.saturating_add_signed(offset_ns);
         };
         self.members.iter_mut().for_each(later);
-        for one in &mut self.unresolved {
+        let early = self.of_ranks.iter_mut().flat_map(OfRank::early_mut);
+        for one in self.unresolved.iter_mut().chain(early) {
             later(&mut one.arrival);
             one.enter_ns = one.enter_ns.saturating_add_signed(offset_ns);
         }

@@ -11,8 +11,8 @@ use invivo_report::{analyses, coverage, wait_states, waits_by_site};
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
 Wait states have Scalasca's names and definitions: Wait at N x N, Wait at Barrier, Late Broadcast, \
-Early Reduce,
-Early Scan, also of non-blocking collectives in the call that completes them; and Late Sender and
+Early Reduce and
+Early Scan, of non-blocking collectives in the call that completes them; and Late Sender and
 Late Receiver, which need the matching of messages (invivo analyses on messages).
 
 Examples:

@@ -12,7 +12,8 @@ use crate::ids::{CommId, Rank, RegionId, SiteId};
 use alloc::vec::Vec;
 use bincode::{Decode, Encode};
 
-/// Arrivals, wholes and causes in one message: 48 KiB with every number as long as it can be.
+/// Items in one message, arrivals, wholes, causes and late receivers, each by the room that it
+/// takes: 48 KiB with every number as long as it can be.
 pub const MEETINGS_MAX: usize = 512;
 /// Steps of a scan that are told: where there are more, those are left out that say least.
 pub const STEPS_MAX: usize = 32;

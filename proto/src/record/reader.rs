@@ -165,7 +165,7 @@ impl Decoder {
     /// Reads the record at `*at` and moves `*at` behind it; its parts must be read next, each with
     /// [`Decoder::part`]. After an error neither `*at` nor the decoder may be used for this packet
     /// again.
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, bytes: &[u8], at: &mut usize) -> Result<Decoded, RecordError> {
         let start = *at;
         let token = next(bytes, at)?;

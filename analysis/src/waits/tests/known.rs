@@ -3,10 +3,9 @@
 use super::*;
 use invivo_proto::control::meetings::LateReceiver;
 use invivo_proto::ids::SiteId;
-use invivo_proto::record::Part;
 
 /// Two ranks, each below a place of its own, or both below one.
-fn two(apart: bool) -> Places {
+pub fn two(apart: bool) -> Places {
     let mut begins = [true; RANKS as usize];
     begins[1] = apart;
     let mut places = Places::new(&begins);
@@ -15,7 +14,7 @@ fn two(apart: bool) -> Places {
 }
 
 /// A call of rank 0 or 1 on a communicator of these two: the world has others.
-fn member(rank: u32, function: &str, ordinal: u64, begin: u64, end: u64) -> Event {
+pub fn member(rank: u32, function: &str, ordinal: u64, begin: u64, end: u64) -> Event {
     Event {
         rank: Rank(rank),
         call: Call {
@@ -47,7 +46,7 @@ fn late_first(places: &mut Places, function: &str, ordinal: u64) {
     places.settle();
 }
 
-fn caused(sums: &WaitStates, rank: u32) -> u64 {
+pub fn caused(sums: &WaitStates, rank: u32) -> u64 {
     sums.ranks.get(&Rank(rank)).map_or(0, |of| totals(of).1)
 }
 
@@ -293,66 +292,4 @@ fn what_cannot_be_is_refused() {
         ..Meetings::default()
     };
     assert_eq!(waits.arrive(1, &met), Ok(()));
-}
-
-/// Posted and completed by each rank; `posts` says of which that is recorded.
-fn posted(places: &mut Places, ordinal: u64, posts: impl Fn(u32) -> bool) {
-    for rank in 0..RANKS {
-        let at = 100 * ordinal;
-        let (begin, waits) = if rank == 0 {
-            (at + 60, at + 70)
-        } else {
-            (at + 10, at + 30)
-        };
-        let mut post = member(rank, "MPI_Iallreduce", ordinal, begin, begin + 1);
-        post.call.facts.kind = RecordKind::PostCollective;
-        post.call.request = ordinal;
-        if posts(rank) {
-            places.record(&post);
-        }
-        let mut waits = member(rank, "MPI_Wait", 0, waits, at + 90);
-        waits.call.facts.kind = RecordKind::Plain;
-        waits.parts.push(Part {
-            facts: Facts {
-                kind: RecordKind::CompletedCollective,
-                ..post.call.facts
-            },
-            request: ordinal,
-            posted: begin,
-        });
-        places.record(&waits);
-    }
-    places.settle();
-}
-
-/// Who posts last is waited for in the calls that complete it.
-#[test]
-fn who_posts_last_is_waited_for_at_completion() {
-    for apart in [false, true] {
-        let mut places = two(apart);
-        posted(&mut places, 0, |_| true);
-        // Whose post is not known has not come, and the others have none to wait for.
-        posted(&mut places, 1, |rank| rank != 2);
-        posted(&mut places, 2, |_| true);
-        let sums = places.sums(10);
-        let kind = (WaitState::WaitAtNxN, region("MPI_Wait"));
-        let others = u64::from(RANKS - 1);
-        assert_eq!(sums.kinds.keys().collect::<Vec<_>>(), [&kind]);
-        assert_eq!(sums.kinds[&kind].ns, 2 * others * 3 * 30);
-        assert_eq!(caused(&sums, 0), 2 * others * 3 * 30);
-        assert_eq!(sums.calls.open, u64::from(RANKS));
-        assert_eq!(sums.calls.met, 2 * u64::from(RANKS));
-    }
-}
-
-#[test]
-fn collectives_under_way_are_bounded() {
-    let mut places = two(true);
-    for ordinal in 0..2 * POSTED_MAX as u64 {
-        let mut post = member(0, "MPI_Ibarrier", ordinal, 10 * ordinal, 10 * ordinal + 1);
-        post.call.facts.kind = RecordKind::PostCollective;
-        post.call.request = ordinal;
-        places.record(&post);
-    }
-    assert_eq!(places.places[0].waits.under_way(Rank(0)), POSTED_MAX);
 }

@@ -93,15 +93,20 @@ pub fn naive(all: &[Collected], reset_ns: u64) -> (WaitStates, BTreeMap<Rank, u6
             _ => continue,
         }
         let untimed = members.iter().any(|m| m.clipping != Clipping::Whole);
+        // Of one that was posted by another call the enter is known all the same.
+        let untimed = |m: &Member| match m.is_posted() {
+            true => m.clipping != Clipping::Whole,
+            false => untimed,
+        };
         for m in members {
             let is_behind = m.end_ns() > reset_ns || reset_ns == 0;
-            sums.calls.untimed += u64::from(untimed && is_behind);
-            sums.calls.met += u64::from(!untimed && is_behind);
+            sums.calls.untimed += u64::from(untimed(m) && is_behind);
+            sums.calls.met += u64::from(!untimed(m) && is_behind);
         }
         for (m, state, until_ns, causer) in waits {
             let looks = m.waits_in == region("MPI_Testall");
             let ns = until_ns.saturating_sub(m.begin_ns());
-            if untimed || looks || ns == 0 || (m.end_ns() <= reset_ns && reset_ns > 0) {
+            if untimed(m) || looks || ns == 0 || (m.end_ns() <= reset_ns && reset_ns > 0) {
                 continue;
             }
             all_waits.push((ns, causer, comm(m), state, m));

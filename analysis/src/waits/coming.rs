@@ -10,9 +10,10 @@ use invivo_proto::ids::CommLocal;
 /// Calls that wait for their communicator's definition: some 3 MB.
 pub const UNRESOLVED_MAX: usize = 1 << 15;
 
-/// A member's call.
+/// A member's call, as far as it is known before its communicator is: `member` and `is_root` of its
+/// arrival are not.
 #[derive(Clone, Copy, Debug)]
-pub struct Unresolved {
+pub struct Coming {
     pub comm: CommLocal,
     pub peer: i32,
     pub ordinal: u64,
@@ -25,7 +26,7 @@ pub struct Unresolved {
     pub arrival: Arrival,
 }
 
-impl Unresolved {
+impl Coming {
     /// A meeting of this member alone, once its place among the others is known.
     #[inline]
     pub fn meeting(&self) -> Meeting {
@@ -58,7 +59,8 @@ impl Unresolved {
             root: is_root.then_some(enter),
             first: (!is_root && sends).then_some(enter),
             steps,
-            untimed,
+            // A cut through the call that completes it leaves the time of its post as it is.
+            untimed: untimed && !self.is_posted,
             error_ns: 0,
         }
     }
