@@ -460,27 +460,44 @@ impl OneSink<'_> {
     /// A call and its parts, or more parts of it, for the order of messages alone: whether or not
     /// the rest of the analyses gets it.
     #[inline]
-    pub fn messages(&mut self, when: When, call: Option<&Call>, parts: &[Part]) {
+    pub fn messages(&mut self, when: &When, call: Option<&Call>, parts: &[Part]) {
         let plain = self.analyses.switches.plain(when.begin, when.end);
-        if plain.is_none_or(|on| on.contains(Analysis::Messages)) {
-            self.match_messages(when, call, parts);
+        match plain {
+            Some(on) if on.contains(Analysis::Messages) => self.match_messages(when, call, parts),
+            Some(_) => {}
+            None => self.match_near_switch(*when, call, parts),
         }
         let is_collective = call.is_some_and(|call| call.facts.kind.has_ordinal());
         let meets = is_collective || !parts.is_empty();
-        if meets && plain.is_none_or(|on| on.contains(Analysis::WaitStates)) {
-            self.meet(when, call, parts);
+        if !meets {
+            return;
+        }
+        match plain {
+            Some(on) if on.contains(Analysis::WaitStates) => self.meet(when, call, parts),
+            Some(_) => {}
+            None => self.meet_near_switch(*when, call, parts),
         }
     }
 
-    fn match_messages(&mut self, mut when: When, call: Option<&Call>, parts: &[Part]) {
-        let Share { on, from } = self.analyses.switches.judge(when.begin, when.end);
-        if !on.contains(Analysis::Messages) {
-            return;
+    /// Matches the messages of a call that a switch may have cut.
+    #[cold]
+    fn match_near_switch(&mut self, mut when: When, call: Option<&Call>, parts: &[Part]) {
+        if self.near_switch(Analysis::Messages, &mut when) {
+            self.match_messages(&when, call, parts);
         }
-        self.analyses.begin_matching();
-        if from[Analysis::Messages as usize] > when.begin && when.clipping == Clipping::Whole {
+    }
+
+    /// Whether an analysis gets a call that a switch may have cut, or what is left of it.
+    fn near_switch(&mut self, analysis: Analysis, when: &mut When) -> bool {
+        let Share { on, from } = self.analyses.switches.judge(when.begin, when.end);
+        if from[analysis as usize] > when.begin && when.clipping == Clipping::Whole {
             when.clipping = Clipping::Clipped;
         }
+        on.contains(analysis)
+    }
+
+    fn match_messages(&mut self, when: &When, call: Option<&Call>, parts: &[Part]) {
+        self.analyses.begin_matching();
         let Analyses {
             traffic,
             matrix,

@@ -207,7 +207,7 @@ impl Both<'_> {
             self.analyses.call(&part, parts, is_clipped);
         }
         self.analyses
-            .messages(self.cut_off.when(begin, call.end), Some(call), parts);
+            .messages(&self.cut_off.when(begin, call.end), Some(call), parts);
     }
 
     /// A visit of a region of a saved observation.
@@ -240,7 +240,7 @@ impl Both<'_> {
             self.analyses.more(end, end, parts);
         }
         self.analyses
-            .messages(self.cut_off.when(end, end), None, parts);
+            .messages(&self.cut_off.when(end, end), None, parts);
     }
 
     /// Something of then is known.
@@ -352,7 +352,7 @@ impl Sink for Both<'_> {
         // All calls, with their original times: a message whose send is cut off here may have a
         // receive that counts elsewhere.
         self.analyses
-            .messages(self.cut_off.when(begin, call.end), Some(call), parts);
+            .messages(&self.cut_off.when(begin, call.end), Some(call), parts);
     }
 
     fn more(&mut self, begin: u64, end: u64, parts: &[Part]) {
@@ -361,7 +361,7 @@ impl Sink for Both<'_> {
             self.analyses.more(begin, end, parts);
         }
         self.analyses
-            .messages(self.cut_off.when(begin, end), None, parts);
+            .messages(&self.cut_off.when(begin, end), None, parts);
     }
 }
 

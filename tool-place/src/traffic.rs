@@ -70,7 +70,7 @@ impl When {
     /// The same of a rank, with what is known here.
     #[inline]
     fn of<'a>(
-        self,
+        &self,
         rank: Rank,
         anchor: (u64, u64),
         communicators: &'a Communicators,
@@ -156,7 +156,7 @@ impl Traffic {
     pub fn record(
         &mut self,
         rank: Rank,
-        when: When,
+        when: &When,
         call: Option<&Call>,
         parts: &[Part],
         communicators: &Communicators,
@@ -176,7 +176,7 @@ impl Traffic {
     pub fn collective(
         &mut self,
         rank: Rank,
-        when: When,
+        when: &When,
         call: Option<&Call>,
         parts: &[Part],
         communicators: &Communicators,

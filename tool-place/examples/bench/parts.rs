@@ -289,7 +289,7 @@ impl Keep for Pairs {
         };
         let Pairs(clock, communicators, traffic) = self;
         let rank = Rank(location as u32);
-        traffic.record(rank, when, Some(call), parts, communicators, clock);
+        traffic.record(rank, &when, Some(call), parts, communicators, clock);
     }
 
     fn check(&mut self, expected: &Expected) -> Result<()> {
@@ -315,7 +315,7 @@ impl Keep for Meets {
         };
         let Meets(clock, communicators, traffic) = self;
         let rank = Rank(location as u32);
-        traffic.collective(rank, when, Some(call), parts, communicators, clock);
+        traffic.collective(rank, &when, Some(call), parts, communicators, clock);
     }
 
     fn check(&mut self, expected: &Expected) -> Result<()> {

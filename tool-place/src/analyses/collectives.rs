@@ -3,22 +3,13 @@
 
 use super::{Analyses, OneSink};
 use crate::traffic::When;
-use invivo_analysis::switches::Share;
 use invivo_proto::control::analyses::Analysis;
 use invivo_proto::control::grid::AHEAD_NS;
-use invivo_proto::control::peer::Clipping;
 use invivo_proto::record::{Call, Part};
 
 impl OneSink<'_> {
     /// A collective is met by those of other ranks: when it is left, or is complete.
-    pub(super) fn meet(&mut self, mut when: When, call: Option<&Call>, parts: &[Part]) {
-        let Share { on, from } = self.analyses.switches.judge(when.begin, when.end);
-        if !on.contains(Analysis::WaitStates) {
-            return;
-        }
-        if from[Analysis::WaitStates as usize] > when.begin && when.clipping == Clipping::Whole {
-            when.clipping = Clipping::Clipped;
-        }
+    pub(super) fn meet(&mut self, when: &When, call: Option<&Call>, parts: &[Part]) {
         let Analyses {
             traffic,
             matrix,
@@ -28,6 +19,16 @@ impl OneSink<'_> {
         let communicators = matrix.communicators();
         traffic.collective(self.rank, when, call, parts, communicators, clock);
         self.analyses.note_waiting();
+    }
+}
+
+impl OneSink<'_> {
+    /// The same of a call that a switch may have cut.
+    #[cold]
+    pub(super) fn meet_near_switch(&mut self, mut when: When, call: Option<&Call>, parts: &[Part]) {
+        if self.near_switch(Analysis::WaitStates, &mut when) {
+            self.meet(&when, call, parts);
+        }
     }
 }
 
