@@ -25,7 +25,7 @@ use invivo_proto::definition::{Definition, DefinitionError};
 use invivo_proto::ids::{CommId, CommLocal, LocationId, Rank, WorldRank};
 use invivo_proto::mpi::is_initialisation;
 use invivo_proto::rank_set::RankSet;
-use invivo_proto::record::{Call, Part};
+use invivo_proto::record::{Call, Part, RecordKind};
 use invivo_tbon::job_time::JobClock;
 use invivo_tbon::layout::Layout;
 use pieces::Pieces;
@@ -468,8 +468,8 @@ impl OneSink<'_> {
             None => self.match_near_switch(*when, call, parts),
         }
         let is_collective = call.is_some_and(|call| call.facts.kind.has_ordinal());
-        let meets = is_collective || !parts.is_empty();
-        if !meets {
+        let completes = |part: &Part| part.facts.kind == RecordKind::CompletedCollective;
+        if !is_collective && !parts.iter().any(completes) {
             return;
         }
         match plain {

@@ -170,7 +170,7 @@ impl Traffic {
         self.take_late();
     }
 
-    /// A call of a rank and its parts, or more parts of it, for its collectives; whether or not it
+    /// A collective of a rank, or a call that completes some, or more parts of it; whether or not it
     /// counts: others wait for it.
     #[inline]
     pub fn collective(

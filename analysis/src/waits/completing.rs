@@ -37,7 +37,6 @@ impl Waits {
     }
 
     /// A call completes requests. Of several collectives the longest wait is the call's.
-    #[inline]
     pub(super) fn complete(
         &mut self,
         of: &Of<'_, impl Fn(u64) -> u64>,
@@ -47,20 +46,6 @@ impl Waits {
         let Some(index) = self.numbers.index(of.rank) else {
             return;
         };
-        // Most ranks have none under way.
-        let completes = |part: &Part| part.facts.kind == RecordKind::CompletedCollective;
-        if self.of_ranks[index].under_way() != 0 || parts.iter().any(completes) {
-            self.complete_some(index, of, call, parts);
-        }
-    }
-
-    fn complete_some(
-        &mut self,
-        index: usize,
-        of: &Of<'_, impl Fn(u64) -> u64>,
-        call: Option<&Call>,
-        parts: &[Part],
-    ) {
         let Waits {
             of_ranks,
             shapes,

@@ -37,12 +37,13 @@ pub struct OfRank {
     posted: VecDeque<(Request, u64)>,
     /// Completed, with what lacks nothing but that number.
     early: VecDeque<(Request, Coming)>,
-    /// The call that completed requests last, while some are under way.
+    /// The call that completed collectives last.
     pub last: LastCall,
 }
 
 impl OfRank {
     /// Those that are under way.
+    #[cfg(test)]
     pub fn under_way(&self) -> usize {
         self.posted.len()
     }

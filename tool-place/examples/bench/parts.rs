@@ -18,7 +18,7 @@ use invivo_proto::control::grid::{Axes, CallMetric};
 use invivo_proto::control::peer::Clipping;
 use invivo_proto::ids::Rank;
 use invivo_proto::packet::Header;
-use invivo_proto::record::{Call, Part};
+use invivo_proto::record::{Call, Part, RecordKind};
 use invivo_tool_place::intake::{Intake, Sink};
 use invivo_tool_place::over_time::{JobTime, OverTime, Span};
 use invivo_tool_place::store::{Budget, Store};
@@ -304,7 +304,8 @@ struct Meets(NodeClock, Communicators, Traffic);
 impl Keep for Meets {
     #[inline]
     fn call(&mut self, location: usize, call: &Call, parts: &[Part]) {
-        if !call.facts.kind.has_ordinal() && parts.is_empty() {
+        let completes = |part: &Part| part.facts.kind == RecordKind::CompletedCollective;
+        if !call.facts.kind.has_ordinal() && !parts.iter().any(completes) {
             return;
         }
         let when = When {
