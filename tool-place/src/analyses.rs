@@ -2,14 +2,14 @@
 //! their results.
 
 mod answers;
-mod collectives;
+mod between_ranks;
 mod end_piece;
 mod pieces;
 mod regions;
 
 use crate::over_time::{JobTime, OverTime, Span};
 use crate::time_point::{Now, TimePoint};
-use crate::traffic::{Traffic, When};
+use crate::traffic::Traffic;
 use invivo_analysis::communicators::Communicators;
 use invivo_analysis::functions::{Functions, bytes};
 use invivo_analysis::groups::{self, Groups};
@@ -20,12 +20,11 @@ use invivo_analysis::sites::Sites;
 use invivo_analysis::switches::{Share, Switches};
 use invivo_mpi_link::clock::NodeClock;
 use invivo_proto::control::analyses::{AnalysesStatus, Analysis};
-use invivo_proto::control::peer::Clipping;
 use invivo_proto::definition::{Definition, DefinitionError};
 use invivo_proto::ids::{CommId, CommLocal, LocationId, Rank, WorldRank};
 use invivo_proto::mpi::is_initialisation;
 use invivo_proto::rank_set::RankSet;
-use invivo_proto::record::{Call, Part, RecordKind};
+use invivo_proto::record::{Call, Part};
 use invivo_tbon::job_time::JobClock;
 use invivo_tbon::layout::Layout;
 use pieces::Pieces;
@@ -455,57 +454,6 @@ impl OneSink<'_> {
             let sent = parts.iter().map(|part| bytes(&part.facts).0).sum();
             self.analyses.ranks[self.index].over_time.more(sent);
         }
-    }
-
-    /// A call and its parts, or more parts of it, for the order of messages alone: whether or not
-    /// the rest of the analyses gets it.
-    #[inline]
-    pub fn messages(&mut self, when: &When, call: Option<&Call>, parts: &[Part]) {
-        let plain = self.analyses.switches.plain(when.begin, when.end);
-        match plain {
-            Some(on) if on.contains(Analysis::Messages) => self.match_messages(when, call, parts),
-            Some(_) => {}
-            None => self.match_near_switch(*when, call, parts),
-        }
-        let is_collective = call.is_some_and(|call| call.facts.kind.has_ordinal());
-        let completes = |part: &Part| part.facts.kind == RecordKind::CompletedCollective;
-        if !is_collective && !parts.iter().any(completes) {
-            return;
-        }
-        match plain {
-            Some(on) if on.contains(Analysis::WaitStates) => self.meet(when, call, parts),
-            Some(_) => {}
-            None => self.meet_near_switch(*when, call, parts),
-        }
-    }
-
-    /// Matches the messages of a call that a switch may have cut.
-    #[cold]
-    fn match_near_switch(&mut self, mut when: When, call: Option<&Call>, parts: &[Part]) {
-        if self.near_switch(Analysis::Messages, &mut when) {
-            self.match_messages(&when, call, parts);
-        }
-    }
-
-    /// Whether an analysis gets a call that a switch may have cut, or what is left of it.
-    fn near_switch(&mut self, analysis: Analysis, when: &mut When) -> bool {
-        let Share { on, from } = self.analyses.switches.judge(when.begin, when.end);
-        if from[analysis as usize] > when.begin && when.clipping == Clipping::Whole {
-            when.clipping = Clipping::Clipped;
-        }
-        on.contains(analysis)
-    }
-
-    fn match_messages(&mut self, when: &When, call: Option<&Call>, parts: &[Part]) {
-        self.analyses.begin_matching();
-        let Analyses {
-            traffic,
-            matrix,
-            clock,
-            ..
-        } = &mut *self.analyses;
-        traffic.record(self.rank, when, call, parts, matrix.communicators(), clock);
-        self.analyses.note_waiting();
     }
 
     /// As [`Analyses::forget_to`].

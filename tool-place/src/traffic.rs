@@ -53,7 +53,8 @@ pub struct Traffic {
     batched_ns: u64,
 }
 
-/// When a call was, in ticks, and what became of it.
+/// When a call was, in ticks, and what became of it. Given on by reference: a copy is read in whole
+/// words right after its fields were written one by one, for which a processor stalls.
 #[derive(Clone, Copy, Debug)]
 pub struct When {
     /// Entered.
@@ -170,8 +171,8 @@ impl Traffic {
         self.take_late();
     }
 
-    /// A collective of a rank, or a call that completes some, or more parts of it; whether or not it
-    /// counts: others wait for it.
+    /// A collective of a rank, or a call that completes some, or more parts of it; whether or not
+    /// it counts: others wait for it.
     #[inline]
     pub fn collective(
         &mut self,

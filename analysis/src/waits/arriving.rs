@@ -12,8 +12,8 @@ use invivo_proto::ids::CommId;
 use invivo_proto::record::{Call, Part, RecordKind};
 
 impl Waits {
-    /// A collective of a rank, or a call that completes some; or more parts of it. Those that lie outside of what is
-    /// recorded belong here all the same: others wait for them.
+    /// A collective of a rank, or a call that completes some; or more parts of it. Those that lie
+    /// outside of what is recorded belong here all the same: others wait for them.
     #[inline]
     pub fn record(
         &mut self,

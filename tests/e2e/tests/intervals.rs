@@ -96,9 +96,10 @@ fn in_pieces(running: &Running, table: &[&str], until_ns: u64) -> Vec<Value> {
     pieces
 }
 
-fn tables_of_intervals_are_what_was_then(family: Family) {
+fn tables_of_intervals_are_what_was_then(family: Family, fan_in: &'static str) {
     let command = program(family, "late_sender", [&ROUNDS.to_string()]);
-    let job = Job::observed(family, RANKS, &command).options(["--analyses=all"]);
+    let job = Job::observed(family, RANKS, &command).fan_in(fan_in);
+    let job = job.options(["--analyses=all"]);
     let mut running = job.start();
     running.wait_for_notes("done");
     let logs = CallLog::read_all(&running.logs(), RANKS);
@@ -217,12 +218,18 @@ fn tables_of_intervals_are_what_was_then(family: Family) {
 
 #[test]
 fn tables_of_intervals_are_what_was_then_on_open_mpi() {
-    tables_of_intervals_are_what_was_then(Family::Ompi);
+    tables_of_intervals_are_what_was_then(Family::Ompi, "4");
 }
 
 #[test]
 fn tables_of_intervals_are_what_was_then_on_mpich() {
-    tables_of_intervals_are_what_was_then(Family::Mpich);
+    tables_of_intervals_are_what_was_then(Family::Mpich, "4");
+}
+
+/// Their pieces have the same edges.
+#[test]
+fn tables_of_intervals_are_of_all_places() {
+    tables_of_intervals_are_what_was_then(Family::Ompi, "2");
 }
 
 /// A fault that is over is named by asking for its time, whatever happens now.
