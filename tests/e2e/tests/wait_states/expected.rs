@@ -126,7 +126,7 @@ pub fn expected(logs: &[CallLog]) -> Expected {
             }
         }
     }
-    scans(logs, "MPI_Scan", &[world.clone()], &mut sum);
+    scans(logs, "MPI_Scan", std::slice::from_ref(&world), &mut sum);
     scans(logs, "MPI_Exscan", &halves, &mut sum);
     non_blocking(logs, &world, &mut sum);
     let (sends, waits) = (calls(logs, "MPI_Send"), calls(logs, "MPI_Waitall"));
@@ -145,7 +145,7 @@ pub fn expected(logs: &[CallLog]) -> Expected {
 /// A member of a scan waits for the last one of lower rank.
 fn scans(logs: &[CallLog], function: &'static str, groups: &[Vec<usize>], sum: &mut Expected) {
     let of = calls(logs, function);
-    for nth in 0..of[0].len() {
+    for (nth, _) in of[0].iter().enumerate() {
         for members in groups {
             for (at, &rank) in members.iter().enumerate() {
                 let before = members[..=at].iter();
@@ -173,7 +173,7 @@ fn non_blocking(logs: &[CallLog], world: &[usize], sum: &mut Expected) {
         let posts = world.iter().max_by_key(|&&rank| of[rank][nth].begin_ns);
         *posts.expect("ranks")
     };
-    for nth in 0..sums[0].len() {
+    for (nth, _) in sums[0].iter().enumerate() {
         let late = last(&sums, nth);
         for &rank in world {
             let ns = until(waits[rank][nth], sums[late][nth]);
