@@ -236,7 +236,7 @@ impl Waits {
         let mut refused = Ok(());
         for arrived in &told.arrived {
             let count = arrived.meeting.arrivals;
-            let is_sound = steps::are_sound(&arrived.meeting.steps, self.job_ranks);
+            let is_sound = meeting::is_sound(&arrived.meeting, self.job_ranks);
             if count == 0 || count > arrived.size || arrived.size > self.job_ranks || !is_sound {
                 refused = Err("a collective with members that it cannot have");
             } else if (self.home_of)(home_number(&arrived.of)) != self.me {
@@ -246,10 +246,10 @@ impl Waits {
             }
         }
         for met in &told.met {
-            if steps::are_sound(&met.meeting.steps, self.job_ranks) {
+            if meeting::is_sound(&met.meeting, self.job_ranks) {
                 self.settle(met);
             } else {
-                refused = Err("steps of a scan that it cannot have");
+                refused = Err("a collective of ranks that the job does not have");
             }
         }
         // Sums of before a reset that has been made here are forgotten.

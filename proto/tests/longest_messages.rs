@@ -81,7 +81,17 @@ fn longest_waits() -> sites::SiteWaits {
     }
 }
 
-/// A table of call sites is as long as its page says: below 4 MiB.
+/// What a call that completes requests may wait for.
+const COMPLETED: [WaitState; 6] = [
+    WaitState::LateSender,
+    WaitState::WaitAtNxN,
+    WaitState::WaitAtBarrier,
+    WaitState::LateBroadcast,
+    WaitState::EarlyReduce,
+    WaitState::EarlyScan,
+];
+
+/// A table of call sites is as long as its page says: below 5 MiB.
 #[test]
 fn the_longest_table_of_call_sites_fits() {
     let row = |number: u32| {
@@ -99,10 +109,8 @@ fn the_longest_table_of_call_sites_fits() {
         };
         let stats = sites::SiteStats {
             named: vec![named; local::INLINED_MAX],
-            // A function has two ways to wait at most.
-            waits: [WaitState::WaitAtNxN, WaitState::NxNCompletion]
-                .map(|state| (state, longest_waits()))
-                .into(),
+            // As may be at an MPI_Waitall.
+            waits: COMPLETED.map(|state| (state, longest_waits())).into(),
             ..samples::results::site_stats()
         };
         (site, stats)
@@ -112,10 +120,10 @@ fn the_longest_table_of_call_sites_fits() {
         ..sites::SiteTable::default()
     };
     let bytes = control::encode(&longest).unwrap().len();
-    assert!(bytes < 4 << 20, "{bytes}");
+    assert!(bytes < 5 << 20, "{bytes}");
 }
 
-/// So is a table of regions.
+/// A table of regions is below 4 MiB.
 #[test]
 fn the_longest_table_of_regions_fits() {
     let row = |number: u32| {

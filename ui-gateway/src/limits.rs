@@ -173,9 +173,9 @@ pub const RANK_ROWS_MAX: u32 = 65536;
 pub const RANK_ROW_BYTES: usize = 128;
 /// Maximum number of rows of call sites, and the default: what the tree answers.
 pub const SITE_ROWS_MAX: u32 = invivo_proto::control::sites::ROWS_MAX;
-/// Bytes of such a row in a message, where its names are as long as they can be and it has two ways
-/// to wait.
-pub const SITE_ROW_BYTES: usize = 2100;
+/// Bytes of such a row in a message, where its names are as long as they can be and it has six ways
+/// to wait, as a call may have that completes requests.
+pub const SITE_ROW_BYTES: usize = 2700;
 /// Maximum number of rows of regions, and the default: what the tree answers.
 pub const REGION_ROWS_MAX: u32 = invivo_proto::control::regions::ROWS_MAX;
 /// Bytes of such a row in a message, where its names are as long as they can be.
@@ -204,9 +204,9 @@ pub const GRID_CELL_BYTES: usize = 48;
 pub const WAIT_RANKS_DEFAULT: u32 = 64;
 /// The maximum, which is what the tree answers.
 pub const WAIT_RANKS_MAX: u32 = invivo_proto::control::wait_states::RANKS_MAX;
-/// Bytes of the rows of one rank in a message: some twenty kinds of waits, each for whoever waited
+/// Bytes of the rows of one rank in a message: some forty kinds of waits, each for whoever waited
 /// longest and for whoever made others wait longest.
-pub const WAIT_RANK_BYTES: usize = 2 * 20 * 64;
+pub const WAIT_RANK_BYTES: usize = 2 * 40 * 64;
 
 /// The longest that an invitation is good: for a colleague who reads it later.
 pub const INVITE_VALID_MAX: Duration = Duration::from_secs(3600);

@@ -5,7 +5,7 @@
 use super::Waits;
 use super::coming::Coming;
 use super::meeting::Arrival;
-use super::posted::Request;
+use super::posted::{Posted, Request};
 use super::shape::Shape;
 use crate::messages::{LastCall, Of};
 use invivo_proto::control::peer::Clipping;
@@ -27,13 +27,27 @@ impl Waits {
         if self.shapes.of(call.facts.region).is_none() {
             return;
         }
-        let request = Request {
-            number: call.request,
-            begin: of.begin,
+        let now_ns = (of.job_ns)(of.end);
+        while let Some(given_up) = self.of_ranks[index].give_up(now_ns) {
+            self.lose(&given_up);
+        }
+        let one = Posted {
+            request: Request {
+                number: call.request,
+                begin: of.begin,
+            },
+            ordinal: call.ordinal,
+            is_cut: of.clipping != Clipping::Whole,
         };
-        if let Some(one) = self.of_ranks[index].post(request, call.ordinal) {
+        if let Some(one) = self.of_ranks[index].post(one) {
             self.come(one, of.communicators);
         }
+    }
+
+    /// The record of the call that posted it is missing.
+    fn lose(&mut self, one: &Coming) {
+        self.sums.calls.open += 1;
+        self.end_one_of(one.arrival.several);
     }
 
     /// A call completes requests. Of several collectives the longest wait is the call's.
@@ -115,8 +129,7 @@ impl Waits {
             one.ordinal = ordinal;
             self.come(one, of.communicators);
         } else if let Some(given_up) = of_rank.wait(request, one) {
-            self.sums.calls.open += 1;
-            self.end_one_of(given_up.arrival.several);
+            self.lose(&given_up);
         }
     }
 }

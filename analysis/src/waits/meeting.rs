@@ -1,4 +1,5 @@
-//! Joins what is known of the members of a collective: in any order, the result is the same.
+//! Joins what is known of the members of a collective: in any order, the result is the same (of a
+//! scan with many steps nearly so, as [`steps`] says).
 
 use super::steps;
 use core::cmp::Reverse;
@@ -49,6 +50,13 @@ fn earlier<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),
     }
+}
+
+/// Whether it may be of members of the job: another process has told it.
+pub fn is_sound(meeting: &Meeting, job_ranks: u32) -> bool {
+    let enters = [meeting.latest, meeting.root, meeting.first];
+    let mut ranks = enters.into_iter().flatten().map(|(_, rank)| rank);
+    ranks.all(|rank| rank.0 < job_ranks) && steps::are_sound(&meeting.steps, job_ranks)
 }
 
 /// What was told so far lies so much later.

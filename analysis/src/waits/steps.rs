@@ -2,14 +2,15 @@
 //!
 //! What that takes are the *steps*: the members that entered later than all of lower rank. The last
 //! step up to a member is the one that it waited for. Steps of some members and those of others
-//! make the steps of all.
+//! make the steps of all, in any order where they are no more than [`STEPS_MAX`]. Of more it is
+//! told that nobody waited longer than it did, and perhaps for another member.
 
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use invivo_proto::control::meetings::{STEPS_MAX, Step};
 
 /// Adds the steps of other members. Beyond [`STEPS_MAX`] those are left out that rise least: who
-/// waited for one of them is told to have waited for the one before, which came earlier.
+/// waited for one of them counts as having waited for an earlier one.
 pub fn merge(into: &mut Vec<Step>, from: &[Step]) {
     if from.is_empty() {
         return;

@@ -10,7 +10,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use bincode::{Decode, Encode};
 
-/// Rows of an answer: below 4 MiB where every name is as long as it can be. Large programs call MPI
+/// Rows of an answer: below 5 MiB where every name is as long as it can be, and ranks wait in all
+/// ways in each. Large programs call MPI
 /// from some hundred places.
 pub const ROWS_MAX: u32 = 2048;
 /// Bytes of a file's name.

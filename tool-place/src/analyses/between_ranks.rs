@@ -7,7 +7,7 @@ use invivo_analysis::switches::Share;
 use invivo_proto::control::analyses::Analysis;
 use invivo_proto::control::grid::AHEAD_NS;
 use invivo_proto::control::peer::Clipping;
-use invivo_proto::record::{Call, Part, RecordKind};
+use invivo_proto::record::{Call, MAX_PARTS, Part, RecordKind};
 
 impl OneSink<'_> {
     /// A call and its parts, or more parts of it, for the order of messages alone: whether or not
@@ -22,7 +22,9 @@ impl OneSink<'_> {
         }
         let is_collective = call.is_some_and(|call| call.facts.kind.has_ordinal());
         let completes = |part: &Part| part.facts.kind == RecordKind::CompletedCollective;
-        if !is_collective && !parts.iter().any(completes) {
+        // Who has as many parts as a record holds may go on with a collective.
+        let may_go_on = parts.len() >= MAX_PARTS;
+        if !is_collective && !may_go_on && !parts.iter().any(completes) {
             return;
         }
         match plain {

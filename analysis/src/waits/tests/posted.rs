@@ -88,8 +88,9 @@ fn a_completion_may_come_before_its_post() {
         let (one, other) = (post(rank, 0, 7, begin), post(rank, 1, 7, begin + 2));
         let both = [&other, &one];
         places.record(&completion("MPI_Waitall", 65, 90 + u64::from(rank), &both));
-        places.record(&one);
+        // Of two with one number it is the one that began then.
         places.record(&other);
+        places.record(&one);
     }
     places.settle();
     let sums = places.sums(10);
@@ -197,7 +198,8 @@ fn collectives_under_way_are_bounded() {
     }
     places.settle();
     assert_eq!(places.sums(10).calls.met, u64::from(RANKS));
-    let old = 2 * EARLY_MAX as u64;
+    let old = 2 * EARLY_MAX as u64 + POSTED_MAX as u64 / 2;
+    let old = old.min(POSTED_MAX as u64);
     for ordinal in 0..old {
         let of = post(0, ordinal, ordinal, 10 * ordinal);
         places.record(&completion(
@@ -209,4 +211,44 @@ fn collectives_under_way_are_bounded() {
     }
     assert_eq!(places.sums(10).calls.open, old);
     assert_eq!(places.places[0].waits.of_ranks[0].early(), EARLY_MAX);
+}
+
+/// Whose post is lost is no other's completion, and does not wait for ever.
+#[test]
+fn a_lost_post_shifts_no_other() {
+    let mut places = two(false);
+    let (lost, of_another) = (post(0, 0, 7, 10), post(0, 1, 7, 30));
+    places.record(&completion("MPI_Wait", 20, 25, &[&lost]));
+    places.record(&of_another);
+    assert_eq!(places.sums(10).calls.open, 1);
+    assert_eq!(places.places[0].waits.under_way(Rank(0)), 1);
+    for rank in 1..RANKS {
+        places.record(&post(rank, 1, 3, 30));
+    }
+    for rank in 0..RANKS {
+        let of = post(rank, 1, if rank == 0 { 7 } else { 3 }, 30);
+        places.record(&completion("MPI_Wait", 40, 45, &[&of]));
+    }
+    places.settle();
+    assert_eq!(places.sums(10).calls.met, u64::from(RANKS));
+    // Seconds later it is given up.
+    places.record(&post(0, 2, 8, 1_000_000_000));
+    let early = places.places[0].waits.of_ranks[0].early();
+    assert_eq!((early, places.sums(10).calls.open), (0, 1));
+}
+
+/// A saved call may have lost its begin to a cut: its number has to do.
+#[test]
+fn a_post_that_was_cut_is_found() {
+    for is_first in [true, false] {
+        let mut places = two(false);
+        let whole = post(0, 0, 7, 10);
+        let mut cut = post(0, 0, 7, 12);
+        cut.clipping = Clipping::Clipped;
+        let waits = completion("MPI_Wait", 20, 25, &[&whole]);
+        places.record(if is_first { &cut } else { &waits });
+        places.record(if is_first { &waits } else { &cut });
+        let of_rank = &places.places[0].waits.of_ranks[0];
+        assert_eq!((of_rank.under_way(), of_rank.early()), (0, 0));
+    }
 }
