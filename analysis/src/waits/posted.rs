@@ -36,6 +36,9 @@ pub struct Posted {
     pub is_cut: bool,
 }
 
+// What the memory that the limits state is computed from.
+const _: () = assert!(size_of::<Posted>() == 32 && size_of::<(Request, Coming)>() <= 96);
+
 impl Posted {
     /// Whether that is its completion, of which the number of the request alone may be right.
     fn may_be(&self, completed: &Request) -> bool {

@@ -16,7 +16,7 @@ use invivo_proto::control::meetings::{Caused, Met};
 use invivo_proto::control::peer::Clipping;
 use invivo_proto::ids::{CommLocal, Rank, RegionId};
 use invivo_proto::record::Facts;
-use invivo_proto::record::{Call, RecordKind};
+use invivo_proto::record::{Call, Part, RecordKind};
 use job::{Collected, Event, Member, events, job_ns, region, run, steps};
 use naive::naive;
 use proptest::prelude::*;
@@ -77,24 +77,17 @@ impl Places {
     }
 
     fn record(&mut self, event: &Event) {
-        let place = &mut self.places[self.of_rank[event.rank.0 as usize]];
-        let of = Of {
-            rank: event.rank,
-            epoch: 0,
-            begin: event.call.end - event.call.duration,
-            end: event.call.end,
-            clipping: event.clipping,
-            communicators: &place.communicators,
-            job_ns,
-        };
-        place.waits.record(&of, Some(&event.call), &event.parts);
+        self.record_parts(event, Some(&event.call), &event.parts);
     }
 
     /// Records a call with the first of its parts, and then the others.
     fn record_in_two(&mut self, event: &Event, first: usize) {
-        let mut head = event.clone();
-        let more = head.parts.split_off(first);
-        self.record(&head);
+        let (head, more) = event.parts.split_at(first);
+        self.record_parts(event, Some(&event.call), head);
+        self.record_parts(event, None, more);
+    }
+
+    fn record_parts(&mut self, event: &Event, call: Option<&Call>, parts: &[Part]) {
         let place = &mut self.places[self.of_rank[event.rank.0 as usize]];
         let of = Of {
             rank: event.rank,
@@ -105,7 +98,7 @@ impl Places {
             communicators: &place.communicators,
             job_ns,
         };
-        place.waits.record(&of, None, &more);
+        place.waits.record(&of, call, parts);
     }
 
     fn set_out(&mut self, place: usize, mut credit: usize) {

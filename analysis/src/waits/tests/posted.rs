@@ -3,7 +3,6 @@
 use super::known::{caused, member, two};
 use super::*;
 use crate::waits::posted::EARLY_MAX;
-use invivo_proto::record::Part;
 
 /// A rank's post of a collective on the world.
 fn post(rank: u32, ordinal: u64, request: u64, begin: u64) -> Event {
