@@ -74,6 +74,11 @@ impl Row {
         self.add_bytes(bytes_out, bytes_in);
     }
 
+    /// Whether nothing was counted.
+    pub fn is_empty(&self) -> bool {
+        self.time.is_empty() && self.bytes_out | self.bytes_in == 0
+    }
+
     pub fn stats(&self, rank: Rank) -> FunctionStats {
         FunctionStats {
             time: self.time.moments(rank),

@@ -24,6 +24,7 @@ pub mod grid;
 pub mod groups;
 pub mod hang;
 pub mod history;
+pub mod iterations;
 pub mod matrix;
 pub mod merge;
 pub mod messages;

@@ -9,19 +9,25 @@
 //! others. Rows of different ranks are joined by the file's name, its build id, and the address in
 //! it.
 
+mod of_rank;
+
 use crate::code_files::CodeFiles;
-use crate::functions::{Row, add, bytes};
+use crate::functions::add;
 use crate::history::cover;
+use crate::iterations;
 use crate::rank_rows::RankRows;
 use crate::waits::{self, Sums};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
+use invivo_proto::control::iterations::{Begin, Iterations, Lengths};
 use invivo_proto::control::local::Module;
 use invivo_proto::control::sites::{Place, ROWS_MAX, Site, SiteStats, SiteTable};
 use invivo_proto::definition::{Definition, SITES_MAX};
-use invivo_proto::ids::{Rank, RegionId, SiteId};
+use invivo_proto::ids::{LocationId, Rank, RegionId, SiteId};
 use invivo_proto::record::{Call, Part};
+pub use of_rank::Counts;
+use of_rank::OfRank;
 
 /// Rows of one rank by site. A place in the program calls one function nearly always; a rank with
 /// more rows than twice its sites counts the rest as calls from other sites.
@@ -29,6 +35,8 @@ const RANK_ROWS_MAX: usize = 2 * SITES_MAX as usize;
 
 /// What rows of a rank are about.
 pub type At = (SiteId, RegionId);
+/// With what iterations of a rank begin.
+pub type Beginning = (At, Begin);
 
 /// The call sites of the ranks below one place. Its size is bounded by the limits above.
 #[derive(Clone, Debug, Default)]
@@ -40,38 +48,12 @@ pub struct Sites {
     latest: usize,
 }
 
-#[derive(Clone, Debug)]
-struct OfRank {
-    rank: Rank,
-    /// By the rank's own number: the rank's number of the file, and the address.
-    sites: BTreeMap<SiteId, (u32, u64)>,
-    /// By [`slot`]: the number of the first row plus one, 0 for none.
-    index: Vec<u32>,
-    rows: Vec<SiteRow>,
-}
-
-/// One function at one site of one rank.
-#[derive(Clone, Debug)]
-struct SiteRow {
-    row: Row,
-    site: SiteId,
-    /// The next row of the site: its number plus one, 0 for none.
-    next: u32,
-}
-
 /// A table whose rows have no names yet, and where these can be looked up.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     pub table: SiteTable,
     /// Of each row whose code is in a file: the file, and a rank that was there.
     pub code: BTreeMap<Site, (Module, Rank)>,
-}
-
-/// Where a site stands in the index.
-#[inline(always)]
-fn slot(site: SiteId) -> usize {
-    // A number that no rank gives is one of the others.
-    usize::from(site.0.min(SITES_MAX + 1))
 }
 
 impl Sites {
@@ -90,21 +72,26 @@ impl Sites {
         }
     }
 
-    /// Counts a call that took `duration_ns` (pauses subtracted), and its parts. `clipped` where
-    /// that is only the part of it behind or before a cut.
+    /// Counts a call of a thread, and its parts. `net_ns` gives the time between two ticks, pauses
+    /// subtracted.
     #[inline]
     pub fn record(
         &mut self,
-        rank: Rank,
+        of: LocationId,
         call: &Call,
         parts: &[Part],
-        duration_ns: u64,
-        clipped: bool,
+        counts: &Counts,
+        net_ns: impl Fn(u64, u64) -> u64,
     ) {
-        let of_rank = self.of_rank(rank);
-        let row = of_rank.row(call.facts.site, call.facts.region);
-        row.call(&call.facts, duration_ns, clipped, rank);
+        let of_rank = self.of_rank(of.rank);
+        of_rank.call(of.thread, call, counts, net_ns);
         of_rank.parts(parts);
+    }
+
+    /// Records of a thread are missing before what follows, or that is another thread's: its
+    /// iterations do not go on.
+    pub fn interrupt(&mut self, of: LocationId) {
+        self.of_rank(of.rank).interrupt(of.thread);
     }
 
     /// Counts more parts of a call that was counted before.
@@ -114,45 +101,42 @@ impl Sites {
 
     /// Forgets every call. What the ranks defined stays.
     pub fn reset(&mut self) {
-        for of_rank in &mut self.ranks {
-            of_rank.index.clear();
-            of_rank.rows.clear();
-        }
+        self.ranks.iter_mut().for_each(OfRank::reset);
     }
 
     /// The rows so far.
     pub fn rows(&self) -> RankRows<At> {
-        let of_rank = |of: &OfRank| {
-            let rank = of.rank;
-            let rows = of.rows.iter().map(move |SiteRow { row, site, .. }| {
-                let at = (*site, row.region);
-                ((rank, at), row.stats(rank))
-            });
-            rows.collect::<Vec<_>>()
-        };
-        RankRows::new(self.ranks.iter().flat_map(of_rank).collect())
-    }
-
-    /// The rows so far; from now on it counts anew. What the ranks defined stays.
-    pub fn take(&mut self) -> RankRows<At> {
-        let rows = self.rows();
-        for of_rank in &mut self.ranks {
-            // The memory is used again.
-            for row in of_rank.rows.drain(..) {
-                of_rank.index[slot(row.site)] = 0;
-            }
+        let mut all = Vec::new();
+        for of in &self.ranks {
+            all.extend(of.rows().map(|(at, row)| ((of.rank, at), row)));
         }
-        rows
+        RankRows::new(all)
     }
 
-    /// The table so far, as [`Sites::table`] makes it.
-    pub fn find(&self, rows_max: u32, waits: Option<&Sums>) -> Found {
-        self.table(&self.rows(), rows_max, waits)
+    /// The iterations so far. `job_ns` gives the job time of ticks.
+    pub fn iterations(&self, job_ns: impl Fn(u64) -> u64) -> RankRows<Beginning, Lengths> {
+        let mut all = Vec::new();
+        for of in &self.ranks {
+            let rows = of.iterations(&job_ns);
+            all.extend(rows.map(|(beginning, row)| ((of.rank, beginning), row)));
+        }
+        RankRows::new(all)
+    }
+
+    /// From now on it counts anew. What the ranks defined stays.
+    pub fn clear(&mut self) {
+        self.ranks.iter_mut().for_each(OfRank::clear);
     }
 
     /// The table of these rows: those `rows_max` that have the most time ([`ROWS_MAX`] at most),
-    /// with the waiting of these ranks, where that is known.
-    pub fn table(&self, rows: &RankRows<At>, rows_max: u32, waits: Option<&Sums>) -> Found {
+    /// with the iterations that begin there, and the waiting of these ranks, where that is known.
+    pub fn table(
+        &self,
+        rows: &RankRows<At>,
+        iterations: &RankRows<Beginning, Lengths>,
+        rows_max: u32,
+        waits: Option<&Sums>,
+    ) -> Found {
         let mut found = Found::default();
         found.table.rows_max = rows_max.min(ROWS_MAX);
         // Rows of a rank stand together.
@@ -173,6 +157,18 @@ impl Sites {
                 ..SiteStats::default()
             };
             add_row(&mut found.table.rows, site, stats);
+        }
+        for (rank, ((site, region), begin), lengths) in iterations.iter() {
+            let (place, _) = self.place(self.known(rank), site);
+            // Where its definition was lost, nobody knows where it is. Calls of the same time are
+            // in the same rows.
+            let site = Site { place, region };
+            if site.place != Place::Others
+                && let Some(row) = found.table.rows.get_mut(&site)
+            {
+                let into = row.iterations.entry(begin).or_insert(Iterations::EMPTY);
+                iterations::merge(into, &iterations::of_rank(lengths));
+            }
         }
         if let Some(waits) = waits {
             for rank in waits.ranks() {
@@ -238,75 +234,9 @@ impl Sites {
         // ranks.
         let known = self.ranks.iter().position(|of| of.rank == rank);
         known.unwrap_or_else(|| {
-            self.ranks.push(OfRank {
-                rank,
-                sites: BTreeMap::new(),
-                index: Vec::new(),
-                rows: Vec::new(),
-            });
+            self.ranks.push(OfRank::new(rank));
             self.ranks.len() - 1
         })
-    }
-}
-
-impl OfRank {
-    #[inline(always)]
-    fn row(&mut self, site: SiteId, region: RegionId) -> &mut Row {
-        let first = self
-            .index
-            .get(slot(site))
-            .map_or(0, |first| *first as usize);
-        let at = match first.checked_sub(1) {
-            Some(at) if self.rows[at].row.region == region => at,
-            _ => self.other_row(site, region, first),
-        };
-        &mut self.rows[at].row
-    }
-
-    /// The row of a function that is not the first one that was called at the site.
-    #[cold]
-    fn other_row(&mut self, site: SiteId, region: RegionId, first: usize) -> usize {
-        let (mut next, mut last) = (first, None);
-        while let Some(at) = next.checked_sub(1) {
-            if self.rows[at].row.region == region {
-                return at;
-            }
-            last = Some(at);
-            next = self.rows[at].next as usize;
-        }
-        if self.rows.len() >= RANK_ROWS_MAX && slot(site) != slot(SiteId::OTHERS) {
-            // The regions are few: these rows come to an end.
-            let first = self.index.get(slot(SiteId::OTHERS));
-            let first = first.map_or(0, |first| *first as usize);
-            return self.other_row(SiteId::OTHERS, region, first);
-        }
-        self.rows.push(SiteRow {
-            row: Row::new(region),
-            site,
-            next: 0,
-        });
-        let number = self.rows.len() as u32;
-        match last {
-            Some(last) => self.rows[last].next = number,
-            None => {
-                if self.index.len() <= slot(site) {
-                    self.index.resize(slot(site) + 1, 0);
-                }
-                self.index[slot(site)] = number;
-            }
-        }
-        number as usize - 1
-    }
-
-    #[inline(always)]
-    fn parts(&mut self, parts: &[Part]) {
-        for part in parts {
-            let (bytes_out, bytes_in) = bytes(&part.facts);
-            if bytes_out | bytes_in != 0 {
-                self.row(part.facts.site, part.facts.region)
-                    .add_bytes(bytes_out, bytes_in);
-            }
-        }
     }
 }
 
@@ -319,6 +249,10 @@ fn add_row(rows: &mut BTreeMap<Site, SiteStats>, site: Site, from: SiteStats) {
         Some(into) => {
             add(&mut into.stats, &from.stats);
             into.ranks = into.ranks.saturating_add(from.ranks);
+            for (begin, from) in &from.iterations {
+                let into = into.iterations.entry(*begin).or_insert(Iterations::EMPTY);
+                iterations::merge(into, from);
+            }
             for (state, from) in &from.waits {
                 waits::merge_at_site(into.waits.entry(*state).or_default(), from);
             }

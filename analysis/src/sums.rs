@@ -64,6 +64,11 @@ impl Sums {
         };
     }
 
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0 && self.folded.count == 0
+    }
+
     /// The moments of all durations, which were those of `rank`.
     pub fn moments(&self, rank: Rank) -> Moments {
         let mut all = self.folded;

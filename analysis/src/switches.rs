@@ -58,6 +58,8 @@ pub struct Switches {
     since_ns: [u64; ANALYSES],
     /// How often the matching of messages was switched on, and when last, in ticks.
     matching: (u64, u64),
+    /// When call sites were switched on last, in ticks.
+    sites_since: u64,
 }
 
 impl Default for Switches {
@@ -77,6 +79,7 @@ impl Switches {
             gaps: Default::default(),
             since_ns: [0; ANALYSES],
             matching: (0, 0),
+            sites_since: 0,
         };
         for analysis in AnalysisSet::ALL.switched(on, false).iter() {
             open(&mut switches.gaps[analysis as usize], 0);
@@ -100,6 +103,11 @@ impl Switches {
     /// begins anew when this has changed, before the next call.
     pub fn matching(&self) -> (u64, u64) {
         self.matching
+    }
+
+    /// When call sites were switched on last, in ticks; 0 where they have been on from the start.
+    pub fn sites_since(&self) -> u64 {
+        self.sites_since
     }
 
     /// Plans a change. One that would come before another that is planned comes right behind it.
@@ -186,6 +194,9 @@ impl Switches {
             }
             if is && analysis == Analysis::Messages {
                 self.matching = (self.matching.0 + 1, planned.ticks);
+            }
+            if is && analysis == Analysis::Sites {
+                self.sites_since = planned.ticks;
             }
         }
         if on != self.on {

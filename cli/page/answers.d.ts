@@ -247,6 +247,36 @@ export interface CodeFunction {
   line: string;
 }
 
+export interface IterationsReply {
+  coverage: Coverage | null;
+  rows: LoopRow[];
+  analysis: AnalysisStatus | null;
+  interval: TableInterval | null;
+}
+
+export interface LoopRow {
+  begin: CallSiteRow | null;
+  bursts: boolean;
+  places: number;
+  ranks: number;
+  iterations_min: number;
+  iterations_max: number;
+  usual: number;
+  time_ns: number;
+  mean_ns: number;
+  stddev_ns: number;
+  min_ns: number;
+  max_ns: number;
+  max_rank: number;
+  max_from_ns: number;
+  first_from_ns: number;
+  last_from_ns: number;
+  last_to_ns: number;
+  others: number;
+  others_ns: number;
+  share: number;
+}
+
 export interface RegionsReply {
   coverage: Coverage | null;
   rows: RegionRow[];

@@ -17,6 +17,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "explain",
             "functions",
             "regions",
+            "iterations",
             "matrix",
             "messages",
             "waitstates",

@@ -70,6 +70,8 @@ enum Verb {
     Functions(commands::functions::Args),
     /// Show time by region of the program: what it marks, and instrumented functions
     Regions(commands::regions::Args),
+    /// Show the loops of the program: how many iterations, and how long
+    Iterations(commands::iterations::Args),
     /// Show the communication matrix
     Matrix(commands::matrix::Args),
     /// Show what the ranks did over time
@@ -171,6 +173,7 @@ impl Cli {
             Verb::Explain(args) => commands::block_on(commands::explain::run(args)),
             Verb::Functions(args) => commands::block_on(commands::functions::run(args)),
             Verb::Regions(args) => commands::block_on(commands::regions::run(args)),
+            Verb::Iterations(args) => commands::block_on(commands::iterations::run(args)),
             Verb::Matrix(args) => commands::block_on(commands::matrix::run(args)),
             Verb::Heatmap(args) => commands::block_on(commands::heatmap::run(args)),
             Verb::Efficiency(args) => commands::block_on(commands::efficiency::run(args)),

@@ -73,6 +73,20 @@ class Looks(Calls):
         interval = _interval(since, until, last)
         return self._ask("Regions", answers.RegionsReply, rows_max=rows, **interval)
 
+    def iterations(
+        self,
+        *,
+        since: float | None = None,
+        until: float | None = None,
+        last: float | None = None,
+    ) -> answers.IterationsReply:
+        """The loops of the program, found without marks: how often ranks come to a call site again,
+        and after which time.
+
+        since, until, last: as of `functions`.
+        """
+        return self._ask("Iterations", answers.IterationsReply, **_interval(since, until, last))
+
     def matrix(
         self,
         side: int = 64,

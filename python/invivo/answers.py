@@ -20,10 +20,10 @@ class HelloReply(Answer):
     """Version of the gateway, as in "0.1.0"."""
     capabilities: list[str]
     """What this gateway can do, in lower-case words: "status", "watch", "functions", "call-sites",
-    "regions", "matrix", "messages", "wait-states", "grid", "hang", "stacks", "profile", "pause",
-    "resume", "hold", "reset", "record", "record-window", "shutdown", "strategy", "analyses",
-    "sampling", "selection", "metrics", "overhead", "buffers", "records", "timeline", "save",
-    "audit", "invite", "revoke"."""
+    "regions", "iterations", "matrix", "messages", "wait-states", "grid", "hang", "stacks",
+    "profile", "pause", "resume", "hold", "reset", "record", "record-window", "shutdown",
+    "strategy", "analyses", "sampling", "selection", "metrics", "overhead", "buffers", "records",
+    "timeline", "save", "audit", "invite", "revoke"."""
     scope: str
     """The scope of the caller's token: "view" or "control"."""
     job: Job | None
@@ -534,6 +534,73 @@ class CodeFunction(Answer):
     """Its name; empty if the file does not have it."""
     line: str
     """The source line as "solve.c:42"; empty if the file has no line tables."""
+
+
+@dataclass(frozen=True)
+class IterationsReply(Answer):
+    """Loops of the program, found without marks: call sites that ranks come to again and again with
+    the same calls in between. Of call sites that are come to equally often in the same time one
+    stands for all."""
+
+    coverage: Coverage
+    """How complete this answer is."""
+    rows: list[LoopRow]
+    """Those with a hundredth of the time or more, and at least three iterations, at most 32; the
+    one with the longest iterations first."""
+    analysis: AnalysisStatus
+    """Whether call sites are counted, which iterations are found with, and when they were not."""
+    interval: TableInterval | None
+    """The interval that the answer is of, where one was requested; absent if nothing of it is kept.
+    """
+
+
+@dataclass(frozen=True)
+class LoopRow(Answer):
+    """One loop. An iteration of a rank goes from one call at its site to the next; times are
+    without pauses. Points in time are in ns since the beginning of the observed time."""
+
+    begin: CallSiteRow
+    """The call with which an iteration begins, and all calls there."""
+    bursts: bool
+    """It begins with the first of several calls there that follow each other closely, as those to
+    all neighbours do; otherwise with each."""
+    places: int
+    """Number of call sites that are come to equally often in the same time, this one included."""
+    ranks: int
+    """Number of ranks that iterate."""
+    iterations_min: int
+    """The fewest iterations of one of them."""
+    iterations_max: int
+    """The most iterations of one of them."""
+    usual: int
+    """Usual iterations of all ranks: those with the calls that most have."""
+    time_ns: int
+    """Their time, summed over ranks, in ns."""
+    mean_ns: float
+    """Mean length of a usual iteration, in ns."""
+    stddev_ns: float
+    """Standard deviation of their lengths (of these themselves, not of a sample), in ns."""
+    min_ns: int
+    """The shortest, in ns."""
+    max_ns: int
+    """The longest, in ns."""
+    max_rank: int
+    """The rank that had the longest."""
+    max_from_ns: int
+    """Begin of the longest."""
+    first_from_ns: int
+    """Begin of the first."""
+    last_from_ns: int
+    """Begin of the last."""
+    last_to_ns: int
+    """End of the last."""
+    others: int
+    """Iterations of all ranks with other calls in them, as of a time step that writes a checkpoint.
+    """
+    others_ns: int
+    """Their time, summed over ranks, in ns."""
+    share: float
+    """Share of the time of its ranks in which they were in usual iterations."""
 
 
 @dataclass(frozen=True)

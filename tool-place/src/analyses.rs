@@ -16,7 +16,7 @@ use invivo_analysis::groups::{self, Groups};
 use invivo_analysis::matrix::MatrixLeaf;
 use invivo_analysis::pauses::Pauses;
 use invivo_analysis::regions::Regions;
-use invivo_analysis::sites::Sites;
+use invivo_analysis::sites::{Counts, Sites};
 use invivo_analysis::switches::{Share, Switches};
 use invivo_mpi_link::clock::NodeClock;
 use invivo_proto::control::analyses::{AnalysesStatus, Analysis};
@@ -380,8 +380,18 @@ impl OneSink<'_> {
                 .record(self.rank, call, parts, duration_ns, clipped);
         }
         if on.contains(Analysis::Sites) {
-            let sites = &mut analyses.sites;
-            sites.record(self.rank, call, parts, duration_ns, clipped);
+            let of = LocationId {
+                rank: self.rank,
+                thread: self.thread,
+            };
+            let counts = Counts {
+                duration_ns,
+                clipped,
+                since: analyses.switches.sites_since(),
+            };
+            let (clock, pauses) = (&analyses.clock, &of_rank.pauses);
+            let net_ns = |from, to| clock.duration_ns(pauses.net(from, to).ticks);
+            analyses.sites.record(of, call, parts, &counts, net_ns);
         }
         if on.contains(Analysis::Matrix) {
             analyses.matrix.record(self.rank, call, parts);
@@ -421,8 +431,18 @@ impl OneSink<'_> {
         }
         if on.contains(Analysis::Sites) {
             let (duration_ns, clipped) = behind(Analysis::Sites);
-            let sites = &mut analyses.sites;
-            sites.record(self.rank, call, parts, duration_ns, clipped);
+            let of = LocationId {
+                rank: self.rank,
+                thread: self.thread,
+            };
+            let counts = Counts {
+                duration_ns,
+                clipped,
+                since: from[Analysis::Sites as usize],
+            };
+            let clock = &analyses.clock;
+            let net_ns = |from, to| clock.duration_ns(pauses.net(from, to).ticks);
+            analyses.sites.record(of, call, parts, &counts, net_ns);
         }
         if on.contains(Analysis::Matrix) {
             analyses.matrix.record(self.rank, call, parts);

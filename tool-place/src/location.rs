@@ -271,7 +271,7 @@ impl Sink for Both<'_> {
     fn epoch(&mut self, epoch: u32) {
         // Meanwhile nobody said what was entered and left.
         if self.cut_off.epoch != epoch {
-            self.analyses.lose_regions();
+            self.analyses.interrupt();
         }
         self.cut_off.epoch = epoch;
     }
@@ -279,13 +279,13 @@ impl Sink for Both<'_> {
     fn occupant(&mut self, occupant: u32) {
         // It is said again in each packet.
         if self.store.occupant() != occupant {
-            self.analyses.lose_regions();
+            self.analyses.interrupt();
         }
         self.store.begin_occupant(occupant);
     }
 
     fn lost(&mut self) {
-        self.analyses.lose_regions();
+        self.analyses.interrupt();
     }
 
     fn enter(&mut self, time: u64, region: RegionId) {
@@ -347,6 +347,7 @@ impl Sink for Both<'_> {
             // Counted as reset in the ledger: neither kept nor lost.
             Verdict::Outside => {
                 self.cut_off.calls += 1;
+                self.analyses.interrupt();
             }
         }
         // All calls, with their original times: a message whose send is cut off here may have a

@@ -1,12 +1,13 @@
 //! What clients are told that this gateway can do.
 
 /// What a gateway of this version can do; commands by the names of their orders.
-pub const CAPABILITIES: [&str; 32] = [
+pub const CAPABILITIES: [&str; 33] = [
     "status",
     "watch",
     "functions",
     "call-sites",
     "regions",
+    "iterations",
     "matrix",
     "messages",
     "wait-states",

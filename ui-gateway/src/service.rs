@@ -236,6 +236,14 @@ impl v1::invivo_server::Invivo for Service {
         self.answer_regions(request.get_ref(), token).await
     }
 
+    async fn iterations(
+        &self,
+        request: Request<v1::IterationsRequest>,
+    ) -> Result<Response<v1::IterationsReply>, Status> {
+        let token = caller(&request)?.token;
+        self.answer_iterations(request.get_ref(), token).await
+    }
+
     async fn matrix(
         &self,
         request: Request<v1::MatrixRequest>,

@@ -31,7 +31,7 @@ async fn hello_has_versions_capabilities_and_the_job() {
         .expect("hello")
         .into_inner();
     assert_eq!(hello.gateway_version, env!("CARGO_PKG_VERSION"));
-    let can = "status watch functions call-sites regions matrix messages wait-states \
+    let can = "status watch functions call-sites regions iterations matrix messages wait-states \
                grid hang stacks profile pause resume hold reset record record-window \
                shutdown strategy analyses sampling selection metrics overhead buffers \
                records timeline save audit invite revoke";

@@ -70,6 +70,10 @@ async fn all_calls(job: &JobDir, token: Option<&str>) -> Vec<(&'static str, Resu
             outcome(client.regions(v1::RegionsRequest::default())).await,
         ),
         (
+            "Iterations",
+            outcome(client.iterations(v1::IterationsRequest::default())).await,
+        ),
+        (
             "Matrix",
             outcome(client.matrix(v1::MatrixRequest::default())).await,
         ),

@@ -1,4 +1,5 @@
 use super::*;
+use crate::functions::bytes;
 use crate::messages::Late;
 use crate::moments;
 use crate::moments::tests::nearly_equal;
@@ -56,10 +57,42 @@ fn define(sites: &mut Sites, rank: Rank) {
     }
 }
 
+/// A thread that a rank's calls are of.
+fn thread(rank: Rank) -> LocationId {
+    LocationId { rank, thread: 0 }
+}
+
+/// A call that took so long; nobody asks for its iterations.
+fn counts(duration_ns: u64, clipped: bool) -> Counts {
+    Counts {
+        duration_ns,
+        clipped,
+        since: 0,
+    }
+}
+
+impl Sites {
+    fn count(&mut self, rank: Rank, call: &Call, parts: &[Part], counts: &Counts) {
+        self.record(thread(rank), call, parts, counts, |from, to| to - from);
+    }
+
+    /// The table so far.
+    fn find(&self, rows_max: u32, waits: Option<&waits::Sums>) -> Found {
+        let iterations = self.iterations(|ticks| ticks);
+        self.table(&self.rows(), &iterations, rows_max, waits)
+    }
+
+    fn take(&mut self) -> RankRows<At> {
+        let rows = self.rows();
+        self.clear();
+        rows
+    }
+}
+
 fn fed(all: &[Recorded], of: impl Fn(Rank) -> bool) -> Sites {
     let mut sites = Sites::default();
     for r in all.iter().filter(|r| of(r.rank)) {
-        sites.record(r.rank, &r.call, &r.parts, r.duration_ns, r.clipped);
+        sites.count(r.rank, &r.call, &r.parts, &counts(r.duration_ns, r.clipped));
     }
     // Definitions may come late.
     for rank in (0..RANKS).map(Rank).filter(|rank| of(*rank)) {
@@ -170,10 +203,11 @@ proptest! {
         let mut rows = sites.take();
         prop_assert!(sites.rows().is_empty());
         for r in second {
-            sites.record(r.rank, &r.call, &r.parts, r.duration_ns, r.clipped);
+            sites.count(r.rank, &r.call, &r.parts, &counts(r.duration_ns, r.clipped));
         }
         rows.add(&sites.rows());
-        let pieces = sites.table(&rows, ALL, None).table;
+        let none = RankRows::default();
+        let pieces = sites.table(&rows, &none, ALL, None).table;
         prop_assert!(pieces.rows.keys().eq(whole.rows.keys()));
         for (site, row) in &pieces.rows {
             prop_assert!(same(&row.stats, &whole.rows[site].stats));
@@ -195,7 +229,7 @@ proptest! {
         let place = |ranks: core::ops::Range<u32>| {
             let mut sites = Sites::default();
             for &(rank, site, region) in calls.iter().filter(|of| ranks.contains(&of.0)) {
-                sites.record(Rank(rank), &call(site, region), &[], 10, false);
+                sites.count(Rank(rank), &call(site, region), &[], &counts(10, false));
             }
             let place_of = alloc::boxed::Box::new(|_| Some(0));
             let home_of = alloc::boxed::Box::new(|_| 0);
@@ -267,7 +301,7 @@ fn a_receive_counts_its_bytes_where_it_was_posted() {
     define(&mut sites, Rank(0));
     let mut posting = call(1, 2);
     posting.facts.kind = RecordKind::PostRecv;
-    sites.record(Rank(0), &posting, &[], 10, false);
+    sites.count(Rank(0), &posting, &[], &counts(10, false));
     let completed = Part {
         facts: Facts {
             kind: RecordKind::CompletedRecv,
@@ -277,7 +311,7 @@ fn a_receive_counts_its_bytes_where_it_was_posted() {
         },
         ..Part::default()
     };
-    sites.record(Rank(0), &call(2, 3), &[completed], 500, false);
+    sites.count(Rank(0), &call(2, 3), &[completed], &counts(500, false));
     let rows = sites.find(ALL, None).table.rows;
     let of = |site, region| {
         let site = Site {
@@ -296,16 +330,12 @@ fn what_a_rank_makes_up_is_bounded() {
     let mut sites = Sites::default();
     for site in 0..=u16::MAX {
         for region in 1..4 {
-            sites.record(Rank(0), &call(site, region), &[], 1, false);
+            sites.count(Rank(0), &call(site, region), &[], &counts(1, false));
         }
     }
     let of_rank = &sites.ranks[0];
-    assert!(
-        of_rank.rows.len() <= RANK_ROWS_MAX + 3,
-        "{}",
-        of_rank.rows.len()
-    );
-    assert!(of_rank.index.len() <= usize::from(SITES_MAX) + 2);
+    let rows = of_rank.rows().count();
+    assert!(rows <= RANK_ROWS_MAX + 3, "{rows}");
     let found = sites.find(ALL, None);
     assert_eq!(sums(&found.table).0, 3 * (1 << 16));
     sites.reset();

@@ -2,8 +2,8 @@
 
 use invivo_config::{Time, Value};
 use invivo_grpc::v1::{
-    CallSitesRequest, FunctionsRequest, GridRequest, MatrixRequest, MessagesRequest,
-    ProfileRequest, RegionsRequest, TableInterval, WaitStatesRequest,
+    CallSitesRequest, FunctionsRequest, GridRequest, IterationsRequest, MatrixRequest,
+    MessagesRequest, ProfileRequest, RegionsRequest, TableInterval, WaitStatesRequest,
 };
 use invivo_report::units::duration;
 use std::ops::Range;
@@ -94,6 +94,7 @@ macro_rules! questions {
 questions! {
     functions: FunctionsRequest,
     grid: GridRequest,
+    iterations: IterationsRequest,
     matrix: MatrixRequest,
     messages: MessagesRequest,
     profile: ProfileRequest,

@@ -1,5 +1,6 @@
 //! `invivo timeline`: what every rank did, call by call, as a picture and a Perfetto trace.
 
+use super::one_iteration::{Which, choose, crop};
 use super::target::Target;
 use super::{Outcome, note, print, print_json};
 use crate::client::{Scope, explained, patiently};
@@ -24,11 +25,21 @@ their calls.
 Examples:
   invivo timeline
   invivo timeline --seconds 0.5 -o job.pftrace
+  invivo timeline --iteration              the last iteration of the main loop
+  invivo timeline --iteration longest -o slow.pftrace
   invivo timeline --json | jq -c '.pieces[] | {rank: .location.rank, open: .open.function}'")]
 pub struct Args {
     /// How far back, in seconds or as 500ms
     #[arg(long, value_name = "TIME", value_parser = Time::parse, default_value = "5")]
     seconds: Time,
+    /// Instead: one iteration of the main loop of the program
+    #[arg(long, value_enum, value_name = "WHICH", num_args = 0..=1, default_missing_value = "last",
+          conflicts_with = "seconds")]
+    iteration: Option<Which>,
+    /// Of this loop, as invivo iterations numbers them
+    #[arg(long = "loop", value_name = "N", requires = "iteration",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    number: Option<u32>,
     /// Write a Perfetto trace
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -49,17 +60,25 @@ pub struct Args {
 /// Why it cannot be shown.
 pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let (job, client) = args.target.client(Scope::View)?;
+    let chosen = match args.iteration {
+        Some(which) => Some(choose(&job, &client, which, args.number).await?),
+        None => None,
+    };
+    let length_ns = chosen.as_ref().map_or(args.seconds.ns(), |of| of.length_ns);
     let request = v1::TimelineRequest {
-        length_ns: args.seconds.ns(),
+        length_ns,
         calls_max: args.calls,
     };
     let mut pages = patiently(&job, async || client.clone().timeline(request).await).await?;
     let mut gathered = TimelinePages::new(&job.job);
-    while let Some(page) = pages
+    while let Some(mut page) = pages
         .message()
         .await
         .map_err(|status| explained(&job, &status))?
     {
+        if let Some(of) = &chosen {
+            crop(&mut page, &of.time);
+        }
         if args.target.json {
             print_json(&page)?;
         }
@@ -75,6 +94,9 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     if !args.target.json {
         let mut look = Look::of(args.ascii, |name| std::env::var_os(name));
         look.color &= std::io::stdout().is_terminal();
+        if let Some(of) = &chosen {
+            print(&format!("{}\n\n", of.said))?;
+        }
         print(&timeline::text(&gathered.observation, look))?;
         if let Some(path) = &args.output {
             print(&format!(

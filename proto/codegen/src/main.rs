@@ -21,7 +21,7 @@ const MADE: &str = "Made by `cargo xtask generate` from proto/gateway.proto. Do 
 const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../grpc/src/generated");
 /// Messages that a report holds: those alone are read back, from JSON, where a field that a report
 /// of an older version lacks has its default.
-const IN_REPORTS: [&str; 27] = [
+const IN_REPORTS: [&str; 29] = [
     "AnalysisStatus",
     "CallSiteRow",
     "CallSitesReply",
@@ -34,7 +34,9 @@ const IN_REPORTS: [&str; 27] = [
     "Efficiency",
     "FunctionRow",
     "Job",
+    "IterationsReply",
     "Ledger",
+    "LoopRow",
     "Observation",
     "OffInterval",
     "RankCounts",

@@ -6,6 +6,7 @@ pub mod buffers;
 mod contexts;
 pub mod grid;
 pub mod hang;
+pub mod iterations;
 pub mod metrics;
 pub mod profile;
 pub mod regions;

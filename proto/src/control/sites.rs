@@ -1,5 +1,6 @@
 //! Answers about call sites: calls, time and bytes by where in the program calls are made.
 
+use super::iterations::{Begin, Iterations};
 use super::profile::Past;
 use super::results::FunctionStats;
 use super::stacks::Named;
@@ -76,6 +77,8 @@ pub struct SiteStats {
     /// Waiting in these calls: of the members of collectives that all have come to, and of senders
     /// and receivers whose messages were matched.
     pub waits: BTreeMap<WaitState, SiteWaits>,
+    /// Iterations that begin with these calls.
+    pub iterations: BTreeMap<Begin, Iterations>,
 }
 
 /// Calls by where they are made.

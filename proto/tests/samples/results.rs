@@ -4,9 +4,11 @@ use super::profile::past;
 use super::stacks::named;
 use invivo_proto::control::analyses::{AnalysesStatus, AnalysisStatus, Gaps};
 use invivo_proto::control::grid::{Axes, Grid, GridCell, GridRow};
+use invivo_proto::control::iterations::{Begin, Iterations, Lengths};
 use invivo_proto::control::link::{JobDescription, ObservationDescription};
 use invivo_proto::control::metrics::{Measured, MetricSet};
 use invivo_proto::control::overhead::{Governance, OverheadCap};
+use invivo_proto::control::profile::Past;
 use invivo_proto::control::regions::{Region, RegionStats, RegionTable, Unrecorded};
 use invivo_proto::control::results::*;
 use invivo_proto::control::sampling::Sampling;
@@ -50,6 +52,30 @@ pub fn site_stats() -> SiteStats {
         ranks: 4,
         named: named().swap_remove(0).1,
         waits: [(WaitState::WaitAtNxN, site_waits(1))].into(),
+        iterations: [Begin::Call, Begin::Burst]
+            .map(|of| (of, iterations()))
+            .into(),
+    }
+}
+
+/// Steps of two ranks, some of which write a checkpoint.
+pub fn iterations() -> Iterations {
+    let first_ns = 1_000_000_000_000;
+    Iterations {
+        lengths: Lengths {
+            time: functions().rows[&RegionId(1)].time,
+            longest_from_ns: first_ns + 5,
+            first_ns,
+            last: Past {
+                from_ns: first_ns + 8,
+                to_ns: first_ns + 9,
+            },
+            others: 4,
+            others_ns: 5_000_000_000,
+        },
+        ranks: 2,
+        fewest: 99_998,
+        most: 100_000,
     }
 }
 

@@ -11,12 +11,12 @@ use invivo_analysis::communicators::Communicators;
 use invivo_analysis::functions::{Functions, bytes};
 use invivo_analysis::matrix::MatrixLeaf;
 use invivo_analysis::pauses::Pauses;
-use invivo_analysis::sites::Sites;
+use invivo_analysis::sites::{Counts, Sites};
 use invivo_mpi_link::clock::NodeClock;
 use invivo_otfx::Attributes;
 use invivo_proto::control::grid::{Axes, CallMetric};
 use invivo_proto::control::peer::Clipping;
-use invivo_proto::ids::Rank;
+use invivo_proto::ids::{LocationId, Rank};
 use invivo_proto::packet::Header;
 use invivo_proto::record::{Call, Part, RecordKind};
 use invivo_tool_place::intake::{Intake, Sink};
@@ -253,13 +253,25 @@ struct Places(NodeClock, Sites);
 impl Keep for Places {
     #[inline]
     fn call(&mut self, location: usize, call: &Call, parts: &[Part]) {
-        let rank = Rank(location as u32);
-        self.1
-            .record(rank, call, parts, self.0.duration_ns(call.duration), false);
+        let Places(clock, sites) = self;
+        let of = LocationId {
+            rank: Rank(location as u32),
+            thread: 0,
+        };
+        let counts = Counts {
+            duration_ns: clock.duration_ns(call.duration),
+            clipped: false,
+            since: 0,
+        };
+        let net_ns = |from, to| clock.duration_ns(to - from);
+        sites.record(of, call, parts, &counts, net_ns);
     }
 
     fn check(&mut self, expected: &Expected) -> Result<()> {
-        let table = self.1.find(u32::MAX, None).table;
+        let Places(clock, sites) = self;
+        let iterations = sites.iterations(|ticks| clock.duration_ns(ticks));
+        let found = sites.table(&sites.rows(), &iterations, u32::MAX, None);
+        let table = found.table;
         let calls = table.rows.values().map(|row| row.stats.time.count);
         expected.check_calls(calls.sum::<u64>() + table.left_out.time.count)
     }

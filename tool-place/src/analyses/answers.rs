@@ -2,11 +2,13 @@
 
 use super::Analyses;
 use super::pieces::Piece;
+use crate::over_time::JobTime;
 use invivo_analysis::history::Within;
 use invivo_analysis::rank_rows::{RankRows, Sum};
-use invivo_analysis::sites::Found;
+use invivo_analysis::sites::{Beginning, Found};
 use invivo_analysis::waits::Sums;
 use invivo_analysis::{functions, messages, regions};
+use invivo_proto::control::iterations::Lengths;
 use invivo_proto::control::profile::Past;
 use invivo_proto::control::results::{FunctionTable, Matrix, Messages};
 use invivo_proto::control::wait_states::WaitStates;
@@ -27,10 +29,18 @@ impl Analyses {
     pub fn sites(&self, rows_max: u32, past: Option<Past>) -> Found {
         let chosen = self.chosen(past);
         let rows = rows(&chosen, |piece| &piece.sites, || self.sites.rows());
+        let iterations = self::rows(&chosen, |piece| &piece.iterations, || self.iterations());
         let waits = self.waits(&chosen);
-        let mut found = self.sites.table(&rows, rows_max, Some(&waits));
+        let mut found = self.sites.table(&rows, &iterations, rows_max, Some(&waits));
         found.table.past = chosen.of;
         found
+    }
+
+    /// Iterations in the piece that is not over.
+    pub(super) fn iterations(&self) -> RankRows<Beginning, Lengths> {
+        let (anchor, clock) = (self.anchor, &self.clock);
+        let job = JobTime { anchor, clock };
+        self.sites.iterations(|ticks| job.ns(ticks))
     }
 
     /// What an answer is made of.

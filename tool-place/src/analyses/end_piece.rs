@@ -16,11 +16,13 @@ impl Analyses {
         let (messages, waits) = self.traffic.take_sums();
         let piece = Piece {
             functions: self.functions.take(),
-            sites: self.sites.take(),
+            sites: self.sites.rows(),
+            iterations: self.iterations(),
             regions: self.regions.take(),
             messages,
             waits,
         };
+        self.sites.clear();
         let cells = Cells(self.matrix.take());
         self.pieces.end_piece(now_ns, piece, cells);
     }

@@ -7,13 +7,15 @@ use invivo_analysis::rank_rows::RankRows;
 use invivo_analysis::regions::Row;
 use invivo_analysis::sites;
 use invivo_analysis::waits::Sums;
+use invivo_proto::control::iterations::Lengths;
 use invivo_proto::control::profile::Past;
 use invivo_proto::control::results::Messages;
 use invivo_proto::ids::{Rank, RegionId};
 
-/// Rows that are kept of a rank, of some hundred bytes each: 1 MiB. A rank that has forty of them
-/// in each second, by function, place and wait state, has room for as many pieces as there may be.
-const ROWS_OF_RANK: usize = 1 << 13;
+/// Rows that are kept of a rank, of some hundred bytes each: 1.5 MB. A rank that has sixty of them
+/// in each second, by function, place, iteration and wait state, has room for as many pieces as
+/// there may be.
+const ROWS_OF_RANK: usize = 12 << 10;
 /// Cells of the matrix that are kept of a rank, of 48 bytes: 192 KiB. Where ranks have many peers,
 /// pieces of the matrix are wider than those of tables.
 const CELLS_OF_RANK: usize = 1 << 12;
@@ -23,6 +25,7 @@ const CELLS_OF_RANK: usize = 1 << 12;
 pub struct Piece {
     pub functions: RankRows<RegionId>,
     pub sites: RankRows<sites::At>,
+    pub iterations: RankRows<sites::Beginning, Lengths>,
     pub regions: RankRows<RegionId, Row>,
     pub messages: Messages,
     pub waits: Sums,
@@ -33,6 +36,7 @@ pub struct Piece {
 pub struct Cells(pub RankRows<With, Directions>);
 
 // What the memory that the manual states is computed from.
+const _: () = assert!(size_of::<((Rank, sites::Beginning), Lengths)>() == 120);
 const _: () = assert!(size_of::<((Rank, With), Directions)>() == 48);
 
 impl Default for Piece {
@@ -40,6 +44,7 @@ impl Default for Piece {
         Piece {
             functions: RankRows::default(),
             sites: RankRows::default(),
+            iterations: RankRows::default(),
             regions: RankRows::default(),
             messages: messages::EMPTY,
             waits: Sums::default(),
@@ -52,13 +57,16 @@ impl Counted for Piece {
         self.functions.add(&from.functions);
         self.sites.add(&from.sites);
         sites::limit(&mut self.sites);
+        // There are as many as rows of calls, in which further sites are others.
+        self.iterations.add(&from.iterations);
         self.regions.add(&from.regions);
         messages::merge(&mut self.messages, &from.messages);
         self.waits.add(&from.waits);
     }
 
     fn rows(&self) -> usize {
-        self.functions.len() + self.sites.len() + self.regions.len() + self.waits.rows()
+        let calls = self.functions.len() + self.sites.len() + self.iterations.len();
+        calls + self.regions.len() + self.waits.rows()
     }
 }
 

@@ -32,10 +32,11 @@ impl OneSink<'_> {
     }
 
     /// Records are missing before what follows, or that is another thread's: which regions are
-    /// open is not known.
-    pub fn lose_regions(&mut self) {
+    /// open is not known, and how long an iteration is.
+    pub fn interrupt(&mut self) {
+        let location = self.location();
+        self.analyses.sites.interrupt(location);
         if self.has_regions() {
-            let location = self.location();
             self.analyses.regions.lose(location);
         }
     }
@@ -108,7 +109,7 @@ impl OneSink<'_> {
         self.analyses.regions.follow(location, time, open);
     }
 
-    fn location(&self) -> LocationId {
+    pub(super) fn location(&self) -> LocationId {
         LocationId {
             rank: self.rank,
             thread: self.thread,

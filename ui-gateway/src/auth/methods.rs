@@ -4,13 +4,14 @@ use super::tokens::Scope;
 
 /// Methods that only read. Every method that is not named here needs [`Scope::Control`], so that a
 /// new method is closed until somebody opens it.
-const VIEW_METHODS: [&str; 21] = [
+const VIEW_METHODS: [&str; 22] = [
     "/invivo.v1.Invivo/Hello",
     "/invivo.v1.Invivo/Status",
     "/invivo.v1.Invivo/Watch",
     "/invivo.v1.Invivo/Functions",
     "/invivo.v1.Invivo/CallSites",
     "/invivo.v1.Invivo/Regions",
+    "/invivo.v1.Invivo/Iterations",
     "/invivo.v1.Invivo/Matrix",
     "/invivo.v1.Invivo/Messages",
     "/invivo.v1.Invivo/WaitStates",

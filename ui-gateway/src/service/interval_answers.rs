@@ -1,5 +1,5 @@
-//! Answers that can be of an interval of the run: functions, call sites, regions, matrix, messages,
-//! wait states.
+//! Answers that can be of an interval of the run: functions, call sites, iterations, regions, matrix,
+//! messages, wait states.
 
 use super::{Service, large, or_default};
 use crate::auth::tokens::TokenId;
@@ -91,6 +91,33 @@ impl Service {
             ..convert::sites::reply(table, rows_max, coverage)
         };
         Ok(large(message, share))
+    }
+
+    /// The loops of the program.
+    pub(super) async fn answer_iterations(
+        &self,
+        asked: &v1::IterationsRequest,
+        token: TokenId,
+    ) -> Result<Response<v1::IterationsReply>, Status> {
+        let asked_ns = (asked.from_ns, asked.to_ns, asked.last_ns);
+        let (past, begin_ns) = self.table_past(asked_ns, token).await?.unzip();
+        let query = Query::Sites {
+            rows_max: limits::SITE_ROWS_MAX,
+            named: true,
+            past,
+        };
+        // Behind the table: nothing in that is of a later time.
+        let (reply, analysis) = self.query_analysis(token, query, Analysis::Sites).await?;
+        let status = self.now(token).await?;
+        let Answer::Sites(table, coverage) = &reply.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
+        let coverage = convert::coverage(coverage, &reply.missing);
+        Ok(Response::new(v1::IterationsReply {
+            analysis: Some(analysis),
+            interval: interval(table.past, begin_ns),
+            ..convert::iterations::reply(table, &status, coverage)
+        }))
     }
 
     /// Who waits for whom; 0 asks for the default number of ranks.

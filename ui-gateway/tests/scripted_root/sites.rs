@@ -1,6 +1,8 @@
 //! A known table of call sites.
 
+use invivo_proto::control::iterations::{Begin, Iterations, Lengths};
 use invivo_proto::control::local::Named;
+use invivo_proto::control::profile::Past;
 use invivo_proto::control::sites::{Causer, Place, Site, SiteStats, SiteTable, SiteWaits};
 use invivo_proto::control::wait_states::{WaitState, Waited};
 use invivo_proto::ids::{Rank, RegionId};
@@ -10,6 +12,27 @@ fn waits(ns: u64) -> SiteWaits {
     SiteWaits {
         waited: Waited::once(ns, Rank(3)),
         causers: vec![Causer { rank: Rank(2), ns }],
+    }
+}
+
+/// Iterations of four ranks, more of the later lines.
+fn iterations(line: u64) -> Iterations {
+    let first_ns = 100;
+    Iterations {
+        lengths: Lengths {
+            time: super::stats(40 * line, 4_000_000_000, 1).time,
+            longest_from_ns: first_ns,
+            first_ns,
+            last: Past {
+                from_ns: 200,
+                to_ns: 300,
+            },
+            others: 4,
+            others_ns: 50,
+        },
+        ranks: 4,
+        fewest: 10 * line,
+        most: 10 * line + 1,
     }
 }
 
@@ -33,6 +56,7 @@ pub fn sites() -> SiteTable {
             ranks: 4,
             named: vec![named],
             waits: [(WaitState::LateSender, waits(10 * line))].into(),
+            iterations: [(Begin::Call, iterations(line))].into(),
         };
         (site, stats)
     };

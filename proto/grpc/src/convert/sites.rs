@@ -49,7 +49,7 @@ pub fn cut(reply: &mut v1::CallSitesReply, rows_max: u32) {
     reply.waits_left_out = Some(waits_left_out);
 }
 
-fn row(site: &Site, of: &SiteStats) -> v1::CallSiteRow {
+pub(super) fn row(site: &Site, of: &SiteStats) -> v1::CallSiteRow {
     let Spot {
         kind,
         file,
@@ -197,6 +197,7 @@ mod tests {
                 ranks: 3,
                 named: Vec::new(),
                 waits: [(WaitState::WaitAtNxN, waited(sum_ns))].into(),
+                ..SiteStats::default()
             };
             (site, of)
         };

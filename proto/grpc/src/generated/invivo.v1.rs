@@ -16,8 +16,8 @@ pub struct HelloReply {
     #[prost(string, tag = "1")]
     pub gateway_version: ::prost::alloc::string::String,
     /// What this gateway can do, in lower-case words: "status", "watch", "functions", "call-sites",
-    /// "regions", "matrix", "messages", "wait-states", "grid", "hang", "stacks", "profile", "pause",
-    /// "resume", "hold", "reset", "record", "record-window", "shutdown", "strategy", "analyses",
+    /// "regions", "iterations", "matrix", "messages", "wait-states", "grid", "hang", "stacks", "profile",
+    /// "pause", "resume", "hold", "reset", "record", "record-window", "shutdown", "strategy", "analyses",
     /// "sampling", "selection", "metrics", "overhead", "buffers", "records", "timeline", "save", "audit",
     /// "invite", "revoke".
     #[prost(string, repeated, tag = "2")]
@@ -749,6 +749,112 @@ pub struct CodeFunction {
     /// The source line as "solve.c:42"; empty if the file has no line tables.
     #[prost(string, tag = "2")]
     pub line: ::prost::alloc::string::String,
+}
+/// Requests the loops of the program.
+#[derive(serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct IterationsRequest {
+    /// Begin of the interval, in ns since the beginning of the observed time.
+    #[prost(uint64, tag = "1")]
+    pub from_ns: u64,
+    /// End of the interval, in ns since the beginning of the observed time; 0 is now.
+    #[prost(uint64, tag = "2")]
+    pub to_ns: u64,
+    /// Instead of both, the time up to now of this length, in ns, if not 0. Without any of the three
+    /// the answer is of all since the start of the job, the last reset, or the start of the window.
+    #[prost(uint64, tag = "3")]
+    pub last_ns: u64,
+}
+/// Loops of the program, found without marks: call sites that ranks come to again and again with the
+/// same calls in between. Of call sites that are come to equally often in the same time one stands
+/// for all.
+#[derive(serde::Deserialize)]
+#[serde(default)]
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct IterationsReply {
+    /// How complete this answer is.
+    #[prost(message, optional, tag = "1")]
+    pub coverage: ::core::option::Option<Coverage>,
+    /// Those with a hundredth of the time or more, and at least three iterations, at most 32; the one
+    /// with the longest iterations first.
+    #[prost(message, repeated, tag = "2")]
+    pub rows: ::prost::alloc::vec::Vec<LoopRow>,
+    /// Whether call sites are counted, which iterations are found with, and when they were not.
+    #[prost(message, optional, tag = "3")]
+    pub analysis: ::core::option::Option<AnalysisStatus>,
+    /// The interval that the answer is of, where one was requested; absent if nothing of it is kept.
+    #[prost(message, optional, tag = "4")]
+    pub interval: ::core::option::Option<TableInterval>,
+}
+/// One loop. An iteration of a rank goes from one call at its site to the next; times are without
+/// pauses. Points in time are in ns since the beginning of the observed time.
+#[derive(serde::Deserialize)]
+#[serde(default)]
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct LoopRow {
+    /// The call with which an iteration begins, and all calls there.
+    #[prost(message, optional, tag = "1")]
+    pub begin: ::core::option::Option<CallSiteRow>,
+    /// It begins with the first of several calls there that follow each other closely, as those to all
+    /// neighbours do; otherwise with each.
+    #[prost(bool, tag = "2")]
+    pub bursts: bool,
+    /// Number of call sites that are come to equally often in the same time, this one included.
+    #[prost(uint32, tag = "3")]
+    pub places: u32,
+    /// Number of ranks that iterate.
+    #[prost(uint32, tag = "4")]
+    pub ranks: u32,
+    /// The fewest iterations of one of them.
+    #[prost(uint64, tag = "5")]
+    pub iterations_min: u64,
+    /// The most iterations of one of them.
+    #[prost(uint64, tag = "6")]
+    pub iterations_max: u64,
+    /// Usual iterations of all ranks: those with the calls that most have.
+    #[prost(uint64, tag = "7")]
+    pub usual: u64,
+    /// Their time, summed over ranks, in ns.
+    #[prost(uint64, tag = "8")]
+    pub time_ns: u64,
+    /// Mean length of a usual iteration, in ns.
+    #[prost(double, tag = "9")]
+    pub mean_ns: f64,
+    /// Standard deviation of their lengths (of these themselves, not of a sample), in ns.
+    #[prost(double, tag = "10")]
+    pub stddev_ns: f64,
+    /// The shortest, in ns.
+    #[prost(uint64, tag = "11")]
+    pub min_ns: u64,
+    /// The longest, in ns.
+    #[prost(uint64, tag = "12")]
+    pub max_ns: u64,
+    /// The rank that had the longest.
+    #[prost(uint32, tag = "13")]
+    pub max_rank: u32,
+    /// Begin of the longest.
+    #[prost(uint64, tag = "14")]
+    pub max_from_ns: u64,
+    /// Begin of the first.
+    #[prost(uint64, tag = "15")]
+    pub first_from_ns: u64,
+    /// Begin of the last.
+    #[prost(uint64, tag = "16")]
+    pub last_from_ns: u64,
+    /// End of the last.
+    #[prost(uint64, tag = "17")]
+    pub last_to_ns: u64,
+    /// Iterations of all ranks with other calls in them, as of a time step that writes a checkpoint.
+    #[prost(uint64, tag = "18")]
+    pub others: u64,
+    /// Their time, summed over ranks, in ns.
+    #[prost(uint64, tag = "19")]
+    pub others_ns: u64,
+    /// Share of the time of its ranks in which they were in usual iterations.
+    #[prost(double, tag = "20")]
+    pub share: f64,
 }
 /// Requests the table of regions.
 #[derive(serde::Serialize)]
@@ -3518,6 +3624,32 @@ pub mod invivo_client {
             req.extensions_mut().insert(GrpcMethod::new("invivo.v1.Invivo", "Regions"));
             self.inner.unary(req, path, codec).await
         }
+        /// The loops of the program, since the start of the job: found without marks, by call sites that
+        /// ranks come to again and again with the same calls in between.
+        pub async fn iterations(
+            &mut self,
+            request: impl tonic::IntoRequest<super::IterationsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::IterationsReply>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/invivo.v1.Invivo/Iterations",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("invivo.v1.Invivo", "Iterations"));
+            self.inner.unary(req, path, codec).await
+        }
         /// The point-to-point communication matrix since the start of the job.
         pub async fn matrix(
             &mut self,
@@ -4247,6 +4379,12 @@ pub mod invivo_server {
             &self,
             request: tonic::Request<super::RegionsRequest>,
         ) -> std::result::Result<tonic::Response<super::RegionsReply>, tonic::Status>;
+        /// The loops of the program, since the start of the job: found without marks, by call sites that
+        /// ranks come to again and again with the same calls in between.
+        async fn iterations(
+            &self,
+            request: tonic::Request<super::IterationsRequest>,
+        ) -> std::result::Result<tonic::Response<super::IterationsReply>, tonic::Status>;
         /// The point-to-point communication matrix since the start of the job.
         async fn matrix(
             &self,
@@ -4769,6 +4907,49 @@ pub mod invivo_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = RegionsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/invivo.v1.Invivo/Iterations" => {
+                    #[allow(non_camel_case_types)]
+                    struct IterationsSvc<T: Invivo>(pub Arc<T>);
+                    impl<T: Invivo> tonic::server::UnaryService<super::IterationsRequest>
+                    for IterationsSvc<T> {
+                        type Response = super::IterationsReply;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::IterationsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Invivo>::iterations(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = IterationsSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

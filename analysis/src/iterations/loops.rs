@@ -1,0 +1,106 @@
+//! Finds the loops of a program in the table of call sites: places that are come to again and again
+//! with the same calls in between.
+//!
+//! Nearly every place is: whatever is called in a loop divides the run as well as what is called at
+//! its begin does. So places that are come to equally often in the same time are of one loop, which
+//! is shown by one of them.
+
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use invivo_proto::control::iterations::{Begin, Iterations, Lengths};
+use invivo_proto::control::sites::{Site, SiteStats, SiteTable};
+
+/// Fewer iterations of a rank than these are no loop.
+pub const ITERATIONS_MIN: u64 = 3;
+/// A loop has at least this share of the time.
+pub const SHARE_MIN: f64 = 0.01;
+/// Loops of an answer: those with the most time.
+pub const LOOPS_MAX: usize = 32;
+/// Numbers of iterations that differ by no more than this are the same: by so much, or this share.
+const SAME: (u64, u64) = (2, 50);
+/// Spans are of one loop where they have this share of the longer one in common.
+const COMMON: f64 = 0.8;
+
+/// A loop, as seen from one place in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Loop<'a> {
+    /// The call with which an iteration begins.
+    pub site: &'a Site,
+    pub at: &'a SiteStats,
+    /// With each call there, or with the first of several.
+    pub begin: Begin,
+    pub iterations: Iterations,
+    /// Share of the time of its ranks in which they were in usual iterations.
+    pub share: f64,
+    /// Places that an iteration could as well be said to begin at, this one included.
+    pub places: u32,
+}
+
+/// The loops in a table that is of so much time, the one with the longest iterations first.
+pub fn find(table: &SiteTable, time_ns: u64) -> Vec<Loop<'_>> {
+    let rows = table.rows.iter();
+    let mut all: Vec<Loop<'_>> = rows.flat_map(|row| at_place(row, time_ns)).collect();
+    // What is simplest to see in the program stands for the others.
+    all.sort_by_key(|of| {
+        let time_ns = of.at.stats.time.sum_ns;
+        let (ranks, site) = (of.iterations.ranks, of.site);
+        (Reverse(ranks), of.begin, Reverse(time_ns), site)
+    });
+    let mut loops: Vec<Loop<'_>> = Vec::new();
+    for of in all {
+        match loops.iter_mut().find(|known| are_one(known, &of)) {
+            Some(known) => known.places += 1,
+            None => loops.push(of),
+        }
+    }
+    loops.sort_by(|a, b| b.share.total_cmp(&a.share));
+    loops.truncate(LOOPS_MAX);
+    let mean_ns = |of: &Loop<'_>| of.iterations.lengths.time.mean_ns;
+    loops.sort_by(|a, b| mean_ns(b).total_cmp(&mean_ns(a)));
+    loops
+}
+
+/// The loops that may begin at one place.
+fn at_place<'a>((site, at): (&'a Site, &'a SiteStats), time_ns: u64) -> Vec<Loop<'a>> {
+    let loop_of = |(&begin, &iterations): (&Begin, &Iterations)| {
+        let of_ranks = time_ns as f64 * f64::from(iterations.ranks);
+        let share = iterations.lengths.time.sum_ns as f64 / of_ranks.max(1.0);
+        Loop {
+            site,
+            at,
+            begin,
+            iterations,
+            share: share.min(1.0),
+            places: 1,
+        }
+    };
+    let is_loop = |of: &Loop<'_>| {
+        let lengths = &of.iterations.lengths;
+        lengths.time.count >= lengths.others
+            && of.iterations.most >= ITERATIONS_MIN
+            && of.share >= SHARE_MIN
+    };
+    let mut all: Vec<_> = at.iterations.iter().map(loop_of).filter(is_loop).collect();
+    // Where most of the time lies between bursts, their calls are no iterations of their own.
+    if let [calls, bursts] = &all[..] {
+        let time = &calls.iterations.lengths.time;
+        let variance = time.m2 / time.count as f64;
+        let is_uneven = variance > time.mean_ns * time.mean_ns / 4.0;
+        if is_uneven || calls.share < bursts.share / 2.0 {
+            all.remove(0);
+        }
+    }
+    all
+}
+
+/// Whether two places are of one loop.
+fn are_one(a: &Loop<'_>, b: &Loop<'_>) -> bool {
+    let (few, many) = (a.iterations.most, b.iterations.most);
+    let (few, many) = (few.min(many), few.max(many));
+    let (a, b) = (&a.iterations.lengths, &b.iterations.lengths);
+    let from_ns = a.first_ns.max(b.first_ns);
+    let common_ns = a.last.to_ns.min(b.last.to_ns).saturating_sub(from_ns);
+    let span_ns = |of: &Lengths| of.last.to_ns.saturating_sub(of.first_ns);
+    let longer_ns = span_ns(a).max(span_ns(b));
+    many - few <= SAME.0.max(many / SAME.1) && common_ns as f64 >= COMMON * longer_ns as f64
+}
