@@ -88,6 +88,13 @@ impl Sites {
         of_rank.parts(parts);
     }
 
+    /// Records of all threads of a rank, or of all ranks where none is named, may be missing.
+    pub fn interrupt_all(&mut self, rank: Option<Rank>) {
+        let ranks = self.ranks.iter_mut();
+        let ranks = ranks.filter(|of| rank.is_none_or(|rank| of.rank == rank));
+        ranks.for_each(OfRank::interrupt_all);
+    }
+
     /// Records of a thread are missing before what follows, or that is another thread's: its
     /// iterations do not go on.
     pub fn interrupt(&mut self, of: LocationId) {
@@ -159,13 +166,15 @@ impl Sites {
             add_row(&mut found.table.rows, site, stats);
         }
         for (rank, ((site, region), begin), lengths) in iterations.iter() {
-            let (place, _) = self.place(self.known(rank), site);
-            // Where its definition was lost, nobody knows where it is. Calls of the same time are
-            // in the same rows.
+            if latest.is_none_or(|of| of.rank != rank) {
+                latest = self.known(rank);
+            }
+            let (place, _) = self.place(latest, site);
+            // Several places that nobody knows are none to come to again.
+            let is_known = !matches!(place, Place::Others | Place::NotNoted);
             let site = Site { place, region };
-            if site.place != Place::Others
-                && let Some(row) = found.table.rows.get_mut(&site)
-            {
+            // Calls of the same time are in the same rows.
+            if is_known && let Some(row) = found.table.rows.get_mut(&site) {
                 let into = row.iterations.entry(begin).or_insert(Iterations::EMPTY);
                 iterations::merge(into, &iterations::of_rank(lengths));
             }

@@ -16,6 +16,8 @@ pub struct Observation {
     pub from_ns: u64,
     /// Where it ends.
     pub to_ns: u64,
+    /// It ended before these calls were asked for.
+    pub is_past: bool,
     /// How far job time may be off on any rank, in ns.
     pub clock_error_ns: u64,
     /// Locations, in the order of ranks and threads.

@@ -275,6 +275,7 @@ export interface LoopRow {
   others: number;
   others_ns: number;
   share: number;
+  max_to_ns: number;
 }
 
 export interface RegionsReply {

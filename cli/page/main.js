@@ -5,6 +5,7 @@ import { buffers } from './buffers.js';
 import { control, steer } from './control.js';
 import { byId, choice, el, say } from './dom.js';
 import { functions } from './functions.js';
+import { loops } from './iterations.js';
 import { matrix } from './matrix.js';
 import { now } from './now.js';
 import { profile } from './profile.js';
@@ -21,6 +22,7 @@ const SCREENS = [
   time,
   timeline,
   functions,
+  loops,
   regions,
   profile,
   matrix,
@@ -30,7 +32,7 @@ const SCREENS = [
   control,
 ];
 /** Their keys, in this order: a screen that comes later takes none of the digits. */
-const SCREEN_KEYS = '1234r567890';
+const SCREEN_KEYS = '1234ir567890';
 /** Between two questions of a screen, and between two attempts to reach the server, in ms. */
 const [RENEW_MS, RETRY_MS] = [1000, 1000];
 const RATES = /** @type {[string, string][]} */ ([

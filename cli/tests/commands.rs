@@ -69,6 +69,7 @@ async fn views_are_text_for_people_and_json_for_programs() {
     assert_on_the_page("CallSitesReply", &sites);
     assert_on_the_page("CallSiteRow", &sites["rows"][0]);
     assert_eq!(sites["rows"][2]["functions"][0]["line"], "app.c:1");
+    iterations(&user).await;
     regions(&user).await;
 
     let ranks: Vec<_> = functions["rank_rows"]
@@ -103,6 +104,22 @@ async fn views_are_text_for_people_and_json_for_programs() {
         ),
         (&700.into(), &50.into())
     );
+}
+
+/// Loops as text and as JSON.
+async fn iterations(user: &User) {
+    let text = user.text(&["iterations"]).await;
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(
+        lines[1].contains("exchange (app.c:1)        10..11   100 ms "),
+        "{text}"
+    );
+    assert!(text.contains("\nloop 1 is the main one: "), "{text}");
+    assert!(text.contains("\ncoverage: "), "{text}");
+    let json = user.json(&["iterations", "--json"]).await;
+    assert_on_the_page("IterationsReply", &json);
+    assert_on_the_page("LoopRow", &json["rows"][0]);
+    assert_eq!(json["rows"][2]["iterations_max"], 31);
 }
 
 /// Regions as text and as JSON, sorted and cut as was asked.

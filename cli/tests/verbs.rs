@@ -180,6 +180,7 @@ async fn every_command_has_help_with_examples() {
         "watch",
         "functions",
         "regions",
+        "iterations",
         "matrix",
         "hang",
         "stacks",

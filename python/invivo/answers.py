@@ -538,8 +538,8 @@ class CodeFunction(Answer):
 
 @dataclass(frozen=True)
 class IterationsReply(Answer):
-    """Loops of the program, found without marks: call sites that ranks come to again and again with
-    the same calls in between. Of call sites that are come to equally often in the same time one
+    """Loops of the program, found without marks: call sites that ranks come to again and again, by
+    way of the same call sites. Of call sites that are come to equally often in the same time one
     stands for all."""
 
     coverage: Coverage
@@ -569,11 +569,11 @@ class LoopRow(Answer):
     ranks: int
     """Number of ranks that iterate."""
     iterations_min: int
-    """The fewest iterations of one of them."""
+    """The fewest iterations of one of them, usual ones and others."""
     iterations_max: int
-    """The most iterations of one of them."""
+    """The most iterations of one of them, usual ones and others."""
     usual: int
-    """Usual iterations of all ranks: those with the calls that most have."""
+    """Usual iterations of all ranks: those that come to the call sites that most come to."""
     time_ns: int
     """Their time, summed over ranks, in ns."""
     mean_ns: float
@@ -587,7 +587,8 @@ class LoopRow(Answer):
     max_rank: int
     """The rank that had the longest."""
     max_from_ns: int
-    """Begin of the longest."""
+    """Begin of the longest; with its end, which is later than its length where the job was paused.
+    """
     first_from_ns: int
     """Begin of the first."""
     last_from_ns: int
@@ -595,12 +596,15 @@ class LoopRow(Answer):
     last_to_ns: int
     """End of the last."""
     others: int
-    """Iterations of all ranks with other calls in them, as of a time step that writes a checkpoint.
-    """
+    """Iterations of all ranks that come to other call sites, or not to all of these, as a time step
+    that writes a checkpoint."""
     others_ns: int
     """Their time, summed over ranks, in ns."""
     share: float
-    """Share of the time of its ranks in which they were in usual iterations."""
+    """Share of the time of its ranks in which they were in usual iterations. The time is that of
+    the call site whose iterations, usual ones and others, take most of it."""
+    max_to_ns: int
+    """End of the longest."""
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,13 @@ def test_answers_are_those_of_the_command(observed, job):
             ),
         ]:
             same(lambda: ask().to_dict(), lambda: observed.cli(*words)[0])
+        # But for shares of the time, which goes on.
+        loops = lambda rows: [(row["iterations_max"], row["mean_ns"], row["usual"]) for row in rows]
+        assert job.iterations().rows
+        same(
+            lambda: loops(job.iterations().to_dict()["rows"]),
+            lambda: loops(observed.cli("iterations")[0]["rows"]),
+        )
         # Tables of a part of the run, which is in one piece of it.
         part = {"since": 0, "until": 0.5}
         for ask, words in [

@@ -48,6 +48,9 @@ pub struct Report {
     /// Calls and waiting by where in the program they are, where that was noted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_sites: Option<v1::CallSitesReply>,
+    /// Loops of the program, where some were found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loops: Option<v1::IterationsReply>,
     /// Time by region of the program, where it has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub regions: Option<v1::RegionsReply>,
@@ -133,6 +136,11 @@ impl Report {
             call_sites: Report::call_sites(convert::sites::reply(
                 &result.sites,
                 u32::MAX,
+                v1::Coverage::default(),
+            )),
+            loops: Report::loops(convert::iterations::reply(
+                &result.sites,
+                convert::grid::begin_ns(&result.status),
                 v1::Coverage::default(),
             )),
             regions: Report::regions(convert::regions::reply(
@@ -230,6 +238,16 @@ impl Report {
             analysis: None,
             wait_states: None,
             messages: None,
+            ..reply
+        })
+    }
+
+    /// The loops; nothing where none was found.
+    pub(crate) fn loops(reply: v1::IterationsReply) -> Option<v1::IterationsReply> {
+        // Both are the report's own.
+        (!reply.rows.is_empty()).then_some(v1::IterationsReply {
+            coverage: None,
+            analysis: None,
             ..reply
         })
     }

@@ -19,7 +19,8 @@ mod tests;
 use crate::contents::Report;
 use crate::text::{RANK_ROWS, REGION_ROWS, SITE_ROWS, summary};
 use crate::{
-    analyses, call_sites, coverage, functions, left_out, regions, wait_states, waits_by_site,
+    analyses, call_sites, coverage, functions, iterations, left_out, regions, wait_states,
+    waits_by_site,
 };
 use invivo_grpc::v1::{CallSiteRow, WaitStateRow};
 use invivo_proto::control::analyses::Analysis;
@@ -39,6 +40,7 @@ pub fn html(report: &Report) -> String {
     function_tables(&mut page, report);
     waits(&mut page, report);
     sites(&mut page, report);
+    loops(&mut page, report);
     regions(&mut page, report);
     matrix(&mut page, report);
     facts::completeness(&mut page, report);
@@ -140,6 +142,16 @@ fn sites(page: &mut Html, report: &Report) {
     for line in call_sites::rest(&shown) {
         tables::sentences(page, &line);
     }
+    page.markup("</section>\n");
+}
+
+fn loops(page: &mut Html, report: &Report) {
+    let Some(of) = &report.loops else {
+        return;
+    };
+    page.markup("<section><h2>Loops, longest iterations first</h2>\n");
+    let parts: Vec<f64> = of.rows.iter().map(|row| row.share).collect();
+    tables::table(page, &iterations::by_loop(of), &parts);
     page.markup("</section>\n");
 }
 

@@ -24,6 +24,8 @@ pub struct Answers {
     pub waits: v1::WaitStatesReply,
     /// Nothing of an observation, which has no call sites.
     pub call_sites: Option<v1::CallSitesReply>,
+    /// The same of its loops, which are found with call sites.
+    pub loops: Option<v1::IterationsReply>,
     pub regions: v1::RegionsReply,
 }
 
@@ -56,6 +58,7 @@ impl Report {
                 ..waits
             }),
             call_sites: answers.call_sites.and_then(Report::call_sites),
+            loops: answers.loops.and_then(Report::loops),
             regions: Report::regions(answers.regions),
             ended: Vec::new(),
             ended_left_out: 0,

@@ -3,8 +3,8 @@
 use crate::contents::Report;
 use crate::units::{counted, duration, share};
 use crate::{
-    analyses, call_sites, coverage, death, efficiency, fault, functions, left_out, matrix,
-    recording, regions, status, terminal, wait_states, waits_by_site,
+    analyses, call_sites, coverage, death, efficiency, fault, functions, iterations, left_out,
+    matrix, recording, regions, status, terminal, wait_states, waits_by_site,
 };
 use invivo_grpc::v1;
 use invivo_proto::control::analyses::Analysis;
@@ -75,6 +75,12 @@ pub fn text(report: &Report) -> String {
         page.push_str(&waits_by_site::of_report(of, SITE_ROWS as usize));
         page.push_str("\nCall sites, most time first\n");
         page.push_str(&call_sites::of_report(of, SITE_ROWS));
+    }
+    if let Some(of) = &report.loops {
+        page.push_str(&format!(
+            "\nLoops, longest iterations first\n{}",
+            iterations::text(of)
+        ));
     }
     if let Some(of) = &report.regions {
         page.push_str("\nRegions of the program, most own time first\n");

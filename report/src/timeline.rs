@@ -81,8 +81,9 @@ fn inside<'a>(of: &Observation, track: &'a Track) -> Option<(Option<&'a str>, Op
 }
 
 fn head(of: &Observation, total: usize, shown: usize) -> String {
+    let the_last = if of.is_past { "" } else { "the last " };
     let mut text = format!(
-        "the last {} of {}, {}",
+        "{the_last}{} of {}, {}",
         duration(of.to_ns.saturating_sub(of.from_ns)),
         counted(total as u64, "rank"),
         counted(of.calls(), "MPI call"),
@@ -203,10 +204,11 @@ fn scale(page: &mut String, of: &Observation, label: usize, look: Look) {
     // Relative times: the end is what the reader has seen happen.
     let left = format!("-{length}");
     let shades = if look.ascii { SHADES_ASCII } else { SHADES };
+    let end = if of.is_past { "end" } else { "now" };
     let gap = TIME_WIDTH.saturating_sub(left.len() + 3);
     let _ = writeln!(
         page,
-        "{:indent$}{left}{:gap$}now   {} no MPI  {} only MPI",
+        "{:indent$}{left}{:gap$}{end}   {} no MPI  {} only MPI",
         "",
         "",
         shades[0],

@@ -25,12 +25,17 @@ async function keys(page) {
       async () => (await page.locator('nav a[aria-current]').getAttribute('href')) === `#${screen}`,
     );
   }
-  // It came later and took none of their keys.
-  await page.keyboard.press('r');
-  await until(
-    'regions',
-    async () => (await page.locator('nav a[aria-current]').getAttribute('href')) === '#regions',
-  );
+  // They came later and took none of their keys.
+  for (const [key, screen] of [
+    ['r', 'regions'],
+    ['i', 'iterations'],
+  ]) {
+    await page.keyboard.press(key);
+    await until(
+      screen,
+      async () => (await page.locator('nav a[aria-current]').getAttribute('href')) === `#${screen}`,
+    );
+  }
   await page.keyboard.press('?');
   assert(await page.locator('dialog').isVisible());
   await page.keyboard.press('Escape');
@@ -217,7 +222,7 @@ async function isForAll(page) {
   await page.evaluate(axe());
   for (const colorScheme of ['dark', 'light']) {
     await page.emulateMedia({ colorScheme });
-    for (const screen of [...SCREENS, 'regions']) {
+    for (const screen of [...SCREENS, 'regions', 'iterations']) {
       await show(page, screen);
       const { violations } = await page.evaluate(() => window.axe.run());
       const told = violations.map(

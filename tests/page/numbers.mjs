@@ -64,6 +64,28 @@ async function regions(page) {
   assert(text.includes('no region has been entered yet: programs mark them'), text);
 }
 
+/** Loops, and the longest iteration of the main one in the timeline. */
+async function iterations(page) {
+  await show(page, 'iterations');
+  const { rows } = json('iterations');
+  assert(rows.length > 0, 'a program of loops');
+  // Neither the share of the time, which goes on, nor points in time, which are known anew.
+  const fields = of('iterations_max', 'mean_ns', 'stddev_ns', 'min_ns', 'max_ns', 'max_rank');
+  const shown = await table(page, 'Loops of the program');
+  assert.deepEqual(
+    shown.map((row) => row.slice(3, 9)),
+    rows.map(fields),
+  );
+  await page.getByRole('button', { name: 'Show the longest' }).click();
+  await until('the timeline', () => page.evaluate(() => window.location.hash === '#timeline'));
+  // Fewer than all that were shown before.
+  const about = page.locator('#timeline-about');
+  await until('its calls', async () => {
+    const calls = Number(await about.getAttribute('data-calls'));
+    return calls > 0 && calls < 5_000;
+  });
+}
+
 async function matrix(page) {
   await show(page, 'matrix');
   const { cells } = json('matrix');
@@ -246,6 +268,7 @@ export async function run({ page, url }) {
     buffers,
     analyses,
     now,
+    iterations,
   ])
     await part(page);
 }

@@ -303,9 +303,15 @@ impl Analyses {
 
     /// Records of a rank were lost before `at`, in ticks.
     pub fn lost(&mut self, rank: Rank, at: u64) {
+        self.sites.interrupt_all(Some(rank));
         self.traffic
             .lost(rank, at, self.matrix.communicators(), &self.clock);
         self.note_waiting();
+    }
+
+    /// What ranks record has changed: iterations do not go across it.
+    pub fn record_others(&mut self) {
+        self.sites.interrupt_all(None);
     }
 
     /// A rank was in a call that sent so much.

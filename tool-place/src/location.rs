@@ -59,6 +59,8 @@ pub struct CutOff {
     last: Clipping,
     /// The epoch of what is being read.
     epoch: u32,
+    /// So many packets to come may be before a loss that is known already, or behind it.
+    near_loss: u32,
     /// The cuts at the begin and at the end of the calls that were clipped last.
     clips: [(CutNumber, CutNumber); CLIPS],
 }
@@ -67,7 +69,16 @@ pub struct CutOff {
 /// command asks about its two cuts soon behind the last of them.
 const CLIPS: usize = 8;
 
+/// More packets than a rank has, so that all that were under way when a loss was noticed are among
+/// them.
+const NEAR_LOSS: u32 = 64;
+
 impl CutOff {
+    /// Records were lost, before some packet that comes soon.
+    pub fn beware(&mut self) {
+        self.near_loss = NEAR_LOSS;
+    }
+
     /// Calls that these cuts clipped, as far as they have been read.
     pub fn clipped_by(&self, cuts: &Range<CutNumber>) -> u64 {
         let by = |clip: &&(CutNumber, CutNumber)| cuts.contains(&clip.0) || cuts.contains(&clip.1);
@@ -272,7 +283,10 @@ impl Sink for Both<'_> {
         // Meanwhile nobody said what was entered and left.
         if self.cut_off.epoch != epoch {
             self.analyses.interrupt();
+        } else if self.cut_off.near_loss > 0 {
+            self.analyses.interrupt_iterations();
         }
+        self.cut_off.near_loss = self.cut_off.near_loss.saturating_sub(1);
         self.cut_off.epoch = epoch;
     }
 
@@ -347,7 +361,7 @@ impl Sink for Both<'_> {
             // Counted as reset in the ledger: neither kept nor lost.
             Verdict::Outside => {
                 self.cut_off.calls += 1;
-                self.analyses.interrupt();
+                self.analyses.interrupt_iterations();
             }
         }
         // All calls, with their original times: a message whose send is cut off here may have a

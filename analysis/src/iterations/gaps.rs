@@ -1,8 +1,19 @@
 //! Tells long gaps between calls from short ones, without knowing how long they are.
 
+/// Gaps from which is learnt what is long.
+const LEARNT: u8 = 8;
+/// Later one gap counts for so many times what is long at most: one step that writes a file does not make
+/// all others short.
+const FACTOR_MAX: u64 = 4;
+/// What is long becomes shorter by this part with each short gap: after a phase with longer ones, or
+/// a first gap that was like no other.
+const FORGET: u64 = 1024;
+
 /// Two means, each of which follows the values that are nearer to it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Gaps {
+    /// Gaps so far; beyond [`LEARNT`] nobody counts.
+    seen: u8,
     short_ns: u64,
     long_ns: u64,
 }
@@ -11,19 +22,27 @@ impl Gaps {
     /// Whether a gap is one of the long ones. Where all are about as long as each other, none is.
     #[inline(always)]
     pub fn is_long(&mut self, ns: u64) -> bool {
-        if self.long_ns == 0 {
-            let ns = ns.max(1);
-            (self.short_ns, self.long_ns) = (ns, ns);
+        // The first one may reach from the program's begin to its loop.
+        if self.seen < 2 {
+            self.seen += 1;
+            (self.short_ns, self.long_ns) = (ns.max(1), ns.max(1));
             return false;
         }
-        let middle = self.short_ns / 2 + self.long_ns / 2;
-        let is_upper = ns > middle;
+        // Nearer as a factor.
+        let squared = u128::from(ns) * u128::from(ns);
+        let is_upper = squared > u128::from(self.short_ns) * u128::from(self.long_ns);
         if is_upper {
-            self.long_ns = nearer(self.long_ns, ns);
+            let to = match self.seen {
+                LEARNT => ns.min(self.long_ns.saturating_mul(FACTOR_MAX)),
+                _ => ns,
+            };
+            self.long_ns = nearer(self.long_ns, to);
         } else {
-            self.short_ns = nearer(self.short_ns, ns);
+            self.short_ns = nearer(self.short_ns, ns).max(1);
+            self.long_ns = (self.long_ns - self.long_ns / FORGET).max(self.short_ns);
         }
-        is_upper && self.long_ns / 2 > self.short_ns
+        self.seen = (self.seen + 1).min(LEARNT);
+        is_upper && self.seen == LEARNT && self.long_ns / 2 > self.short_ns
     }
 }
 
@@ -31,4 +50,49 @@ impl Gaps {
 #[inline(always)]
 fn nearer(mean: u64, to: u64) -> u64 {
     mean - mean / 4 + to / 4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    /// Which of these gaps are long, behind those that are learnt from.
+    fn long(gaps: impl IntoIterator<Item = u64>) -> Vec<bool> {
+        let mut of = Gaps::default();
+        gaps.into_iter().map(|ns| of.is_long(ns)).collect()
+    }
+
+    fn steps(times: usize) -> impl Iterator<Item = u64> {
+        [200, 180, 220, 5000].into_iter().cycle().take(4 * times)
+    }
+
+    fn every_fourth(told: &[bool]) -> bool {
+        told.iter()
+            .enumerate()
+            .all(|(at, long)| *long == (at % 4 == 3))
+    }
+
+    #[test]
+    fn one_gap_that_is_very_long_changes_nothing() {
+        let gaps = steps(10).chain([500_000, 180, 220, 5000]).chain(steps(10));
+        let told = long(gaps);
+        assert!(every_fourth(&told[8..40]) && every_fourth(&told[44..]));
+    }
+
+    /// Nor does the way to the first call, for good.
+    #[test]
+    fn a_first_gap_like_no_other_is_forgotten() {
+        assert!(every_fourth(
+            &long([800_000].into_iter().chain(steps(20)))[9..]
+        ));
+        let twice = [3, 800_000].into_iter().chain(steps(1500));
+        assert!(every_fourth(&long(twice)[2 + 4 * 1400..]));
+    }
+
+    #[test]
+    fn gaps_that_are_alike_are_all_short() {
+        let gaps = (0..1000).map(|at| 900 + 211 * at % 200);
+        assert!(!long(gaps).contains(&true));
+    }
 }

@@ -1,5 +1,5 @@
 //! Finds the loops of a program in the table of call sites: places that are come to again and again
-//! with the same calls in between.
+//! by way of the same places.
 //!
 //! Nearly every place is: whatever is called in a loop divides the run as well as what is called at
 //! its begin does. So places that are come to equally often in the same time are of one loop, which
@@ -12,12 +12,16 @@ use invivo_proto::control::sites::{Site, SiteStats, SiteTable};
 
 /// Fewer iterations of a rank than these are no loop.
 pub const ITERATIONS_MIN: u64 = 3;
+/// And so many times as many of them as of others are usual.
+const USUAL_MIN: u64 = 2;
 /// A loop has at least this share of the time.
 pub const SHARE_MIN: f64 = 0.01;
 /// Loops of an answer: those with the most time.
 pub const LOOPS_MAX: usize = 32;
 /// Numbers of iterations that differ by no more than this are the same: by so much, or this share.
 const SAME: (u64, u64) = (2, 50);
+/// The same where one of them begins with bursts, of which the first are missing.
+const SAME_OF_BURSTS: u64 = 8;
 /// Spans are of one loop where they have this share of the longer one in common.
 const COMMON: f64 = 0.8;
 
@@ -36,8 +40,12 @@ pub struct Loop<'a> {
     pub places: u32,
 }
 
-/// The loops in a table that is of so much time, the one with the longest iterations first.
-pub fn find(table: &SiteTable, time_ns: u64) -> Vec<Loop<'_>> {
+/// The loops in a table, the one with the longest iterations first.
+pub fn find(table: &SiteTable) -> Vec<Loop<'_>> {
+    // Iterations of one place are without gaps: those of some place are all the time there is, but
+    // for pauses and for what was not recorded.
+    let ways = table.rows.values().flat_map(|at| at.iterations.values());
+    let time_ns = ways.map(of_one_rank_ns).fold(1.0, f64::max);
     let rows = table.rows.iter();
     let mut all: Vec<Loop<'_>> = rows.flat_map(|row| at_place(row, time_ns)).collect();
     // What is simplest to see in the program stands for the others.
@@ -60,11 +68,17 @@ pub fn find(table: &SiteTable, time_ns: u64) -> Vec<Loop<'_>> {
     loops
 }
 
+/// Time in all iterations of one rank, on average.
+fn of_one_rank_ns(of: &Iterations) -> f64 {
+    let ns = of.lengths.time.sum_ns.saturating_add(of.lengths.others_ns);
+    ns as f64 / f64::from(of.ranks.max(1))
+}
+
 /// The loops that may begin at one place.
-fn at_place<'a>((site, at): (&'a Site, &'a SiteStats), time_ns: u64) -> Vec<Loop<'a>> {
+fn at_place<'a>((site, at): (&'a Site, &'a SiteStats), time_ns: f64) -> Vec<Loop<'a>> {
     let loop_of = |(&begin, &iterations): (&Begin, &Iterations)| {
-        let of_ranks = time_ns as f64 * f64::from(iterations.ranks);
-        let share = iterations.lengths.time.sum_ns as f64 / of_ranks.max(1.0);
+        let of_ranks = time_ns * f64::from(iterations.ranks.max(1));
+        let share = iterations.lengths.time.sum_ns as f64 / of_ranks;
         Loop {
             site,
             at,
@@ -76,7 +90,7 @@ fn at_place<'a>((site, at): (&'a Site, &'a SiteStats), time_ns: u64) -> Vec<Loop
     };
     let is_loop = |of: &Loop<'_>| {
         let lengths = &of.iterations.lengths;
-        lengths.time.count >= lengths.others
+        lengths.time.count >= USUAL_MIN * lengths.others
             && of.iterations.most >= ITERATIONS_MIN
             && of.share >= SHARE_MIN
     };
@@ -86,7 +100,7 @@ fn at_place<'a>((site, at): (&'a Site, &'a SiteStats), time_ns: u64) -> Vec<Loop
         let time = &calls.iterations.lengths.time;
         let variance = time.m2 / time.count as f64;
         let is_uneven = variance > time.mean_ns * time.mean_ns / 4.0;
-        if is_uneven || calls.share < bursts.share / 2.0 {
+        if is_uneven || calls.share < bursts.share / 10.0 {
             all.remove(0);
         }
     }
@@ -97,10 +111,14 @@ fn at_place<'a>((site, at): (&'a Site, &'a SiteStats), time_ns: u64) -> Vec<Loop
 fn are_one(a: &Loop<'_>, b: &Loop<'_>) -> bool {
     let (few, many) = (a.iterations.most, b.iterations.most);
     let (few, many) = (few.min(many), few.max(many));
+    let missing = match a.begin.max(b.begin) {
+        Begin::Call => SAME.0,
+        Begin::Burst => SAME_OF_BURSTS.min(few / 2),
+    };
     let (a, b) = (&a.iterations.lengths, &b.iterations.lengths);
     let from_ns = a.first_ns.max(b.first_ns);
     let common_ns = a.last.to_ns.min(b.last.to_ns).saturating_sub(from_ns);
     let span_ns = |of: &Lengths| of.last.to_ns.saturating_sub(of.first_ns);
     let longer_ns = span_ns(a).max(span_ns(b));
-    many - few <= SAME.0.max(many / SAME.1) && common_ns as f64 >= COMMON * longer_ns as f64
+    many - few <= missing.max(many / SAME.1) && common_ns as f64 >= COMMON * longer_ns as f64
 }

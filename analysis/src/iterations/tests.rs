@@ -1,12 +1,13 @@
-//! Streams of calls, beside a twin that compares the calls themselves; programs whose loops are
+//! Streams of calls, beside a twin that compares sets of call sites; programs whose loops are
 //! known.
 
 use super::loops::{self, Loop};
 use super::*;
 use crate::rank_rows::RankRows;
 use crate::sites::{Counts, Sites};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use invivo_proto::control::profile::Past;
 use invivo_proto::control::sites::{Place, SiteTable};
 use invivo_proto::definition::Definition;
 use invivo_proto::ids::{LocationId, RegionId, SiteId};
@@ -36,47 +37,55 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(part, 1..5).prop_map(|parts| parts.concat())
 }
 
-/// What an iteration held, as a list, and when it was.
-type Round = (Vec<usize>, u64, u64);
+/// The sites that an iteration came to, and when it was.
+type Round = (BTreeSet<usize>, u64, u64);
 
 /// All iterations that begin with each call at `site`.
 fn rounds(steps: &[Step], site: usize) -> Vec<Round> {
     let (mut all, mut at) = (Vec::new(), 0);
-    let mut since: Option<(Vec<usize>, u64)> = None;
+    let mut since: Option<(BTreeSet<usize>, u64)> = None;
     for step in steps {
         at += step.gap;
         if step.interrupted {
             since = None;
         }
         if step.site == site {
-            if let Some((mut held, from)) = since.take() {
-                held.sort_unstable();
+            if let Some((held, from)) = since.take() {
                 all.push((held, from, at));
             }
-            since = Some((Vec::new(), at));
+            since = Some((BTreeSet::new(), at));
         }
         if let Some((held, _)) = &mut since {
-            held.push(step.site);
+            held.insert(step.site);
         }
     }
     all
 }
 
-/// Which of them are as usual, from the lists themselves.
-fn usual(rounds: &[Round]) -> Vec<bool> {
-    let mut vote: Option<(&Vec<usize>, u8)> = None;
-    let mut all = Vec::new();
-    for (held, _, _) in rounds {
-        let (now, is_usual) = match vote {
-            None => ((held, 1), true),
-            Some((known, votes)) if known == held => ((held, (votes + 1).min(VOTES_MAX)), true),
-            Some((known, votes)) if votes > 0 => ((known, votes - 1), false),
-            Some(_) => ((held, 1), false),
-        };
-        vote = Some(now);
-        all.push(is_usual);
+/// Those that are as usual, in their order, and the others: from the sets themselves.
+fn told_apart(rounds: &[Round]) -> (Vec<&Round>, Vec<&Round>) {
+    let (mut usual, mut others) = (Vec::new(), Vec::new());
+    // What is usual, its votes, and the first of its kind while there is no other.
+    let mut vote: Option<(&BTreeSet<usize>, u8)> = None;
+    let mut first: Option<&Round> = None;
+    for round in rounds {
+        match vote {
+            Some((known, votes)) if *known == round.0 => {
+                vote = Some((known, (votes + 1).min(8)));
+                usual.extend(first.take());
+                usual.push(round);
+            }
+            Some((known, votes)) if votes > 0 => {
+                vote = Some((known, votes - 1));
+                others.push(round);
+            }
+            _ => {
+                vote = Some((&round.0, 1));
+                others.extend(first.replace(round));
+            }
+        }
     }
-    all
+    (usual, others)
 }
 
 fn fed(steps: &[Step]) -> Vec<AtSite> {
@@ -94,29 +103,25 @@ fn fed(steps: &[Step]) -> Vec<AtSite> {
 
 proptest! {
     #[test]
-    fn iterations_equal_a_comparison_of_lists(steps in steps()) {
+    fn iterations_equal_a_comparison_of_sets(steps in steps()) {
         for (site, found) in fed(&steps).iter().enumerate() {
             let rounds = rounds(&steps, site);
-            let usual = usual(&rounds);
+            let (usual, others) = told_apart(&rounds);
             let lengths = found.calls.lengths(Rank(3), &|ticks| 10 * ticks);
             let mut naive = moments::EMPTY;
-            let (mut others, mut others_ns) = (0, 0);
-            let mut spans = Vec::new();
-            for ((_, from, to), is_usual) in rounds.iter().zip(usual) {
-                if is_usual {
-                    moments::insert(&mut naive, to - from, Rank(3));
-                    spans.push((*from, *to));
-                } else {
-                    (others, others_ns) = (others + 1, others_ns + to - from);
-                }
+            for (_, from, to) in &usual {
+                moments::insert(&mut naive, to - from, Rank(3));
             }
+            let others_ns: u64 = others.iter().map(|(_, from, to)| to - from).sum();
             prop_assert!(moments::tests::nearly_equal(&lengths.time, &naive));
-            prop_assert_eq!((lengths.others, lengths.others_ns), (others, others_ns));
+            let told = (lengths.others, lengths.others_ns);
+            prop_assert_eq!(told, (others.len() as u64, others_ns));
+            let spans: Vec<(u64, u64)> = usual.iter().map(|of| (of.1, of.2)).collect();
             if let (Some(first), Some(last)) = (spans.first(), spans.last()) {
                 let longest = spans.iter().rev().max_by_key(|(from, to)| to - from).unwrap();
                 prop_assert_eq!(lengths.first_ns, 10 * first.0);
-                prop_assert_eq!(lengths.longest_from_ns, 10 * longest.0);
-                prop_assert_eq!(lengths.last, Past { from_ns: 10 * last.0, to_ns: 10 * last.1 });
+                let past = |of: &(u64, u64)| Past { from_ns: 10 * of.0, to_ns: 10 * of.1 };
+                prop_assert_eq!((lengths.longest, lengths.last), (past(longest), past(last)));
             }
         }
     }
@@ -156,7 +161,7 @@ proptest! {
                 let rest = |of: &Lengths| (of.first_ns, of.last, of.others, of.others_ns);
                 if whole.time.count > 0 {
                     prop_assert_eq!(rest(&sum), rest(&whole));
-                    prop_assert_eq!(sum.longest_from_ns, whole.longest_from_ns);
+                    prop_assert_eq!(sum.longest, whole.longest);
                 }
             }
         }
@@ -251,7 +256,7 @@ fn told(of: &Loop<'_>) -> (u64, Begin, u64, u64, u64) {
 
 fn found(program: &Program) -> Vec<(u64, Begin, u64, u64, u64)> {
     let table = program.table();
-    loops::find(&table, program.now).iter().map(told).collect()
+    loops::find(&table).iter().map(told).collect()
 }
 
 #[test]
@@ -276,7 +281,7 @@ fn a_time_step_is_told_by_its_one_collective() {
         program.call(7);
     }
     let table = program.table();
-    let all = loops::find(&table, program.now);
+    let all = loops::find(&table);
     assert_eq!(all.len(), 2, "{all:?}");
     let outer = told(&all[0]);
     assert_eq!((outer.0, outer.2), (4, 3));
@@ -331,6 +336,22 @@ fn loops_in_loops_are_told_apart() {
     assert_eq!(all[1], solver);
 }
 
+/// However often a solver comes to its collective: a step is a step.
+#[test]
+fn steps_with_more_and_fewer_sweeps_are_alike() {
+    let mut program = Program::new();
+    program.rank(0);
+    for step in 0..60 {
+        for _sweep in 0..3 + step * 7 % 5 {
+            program.compute(190);
+            program.call(1);
+        }
+        program.call(2);
+    }
+    let all = found(&program);
+    assert_eq!((all[0].0, all[0].2, all[0].3), (2, 59, 0), "{all:?}");
+}
+
 /// They are as many as each other, but at other times.
 #[test]
 fn phases_of_a_program_are_loops_each() {
@@ -358,14 +379,14 @@ fn a_program_without_loops_has_none() {
         program.call(1 + (random >> 40) as u16 % 7);
     }
     assert_eq!(found(&program), []);
-    assert!(loops::find(&SiteTable::default(), 0).is_empty());
+    assert!(loops::find(&SiteTable::default()).is_empty());
 }
 
 /// Threads call from the same place at the same time: one of them is followed.
 #[test]
 fn iterations_are_of_one_thread() {
     let mut site = AtSite::new(0);
-    let mut streams = [Stream::default(); 2];
+    let mut streams = [Stream::default(), Stream::default()];
     for step in 0..10 {
         for thread in [1, 0] {
             let at = 100 * step + u64::from(thread);
@@ -384,13 +405,15 @@ fn what_was_not_recorded_is_no_iteration() {
     let mut site = AtSite::new(0);
     let mut stream = Stream::default();
     // Nothing is known of the time before 250.
-    for at in [100, 200, 300, 400] {
+    for at in [100, 200, 300, 400, 500] {
         site.call((0, &mut stream), at, 250, |from, to| to - from);
     }
     stream.interrupt();
-    site.call((0, &mut stream), 500, 250, |from, to| to - from);
+    for at in [600, 700] {
+        site.call((0, &mut stream), at, 250, |from, to| to - from);
+    }
     let of: BTreeMap<_, _> = site.lengths(Rank(0), &|ticks| ticks).collect();
-    assert_eq!(of[&Begin::Call].time.count, 1);
+    assert_eq!(of[&Begin::Call].time.count, 3);
 }
 
 #[test]
@@ -398,7 +421,7 @@ fn rows_of_ranks_are_theirs() {
     let mut program = Program::new();
     for rank in 0..2 {
         program.rank(rank);
-        for _ in 0..=rank {
+        for _ in 0..rank + 2 {
             program.call(1);
             program.call(1);
             program.compute(50);
@@ -409,5 +432,5 @@ fn rows_of_ranks_are_theirs() {
         .iter()
         .map(|(rank, _, of)| (rank.0, of.count()))
         .collect();
-    assert_eq!(counts, [(0, 1), (1, 3)]);
+    assert_eq!(counts, [(0, 3), (1, 5)]);
 }

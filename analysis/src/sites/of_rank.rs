@@ -22,15 +22,15 @@ pub(super) struct OfRank {
     /// By the rank's own number: the rank's number of the file, and the address.
     pub(super) sites: BTreeMap<SiteId, (u32, u64)>,
     /// By [`slot`]: the number of the first row plus one, 0 for none.
-    index: Vec<u32>,
-    rows: Vec<SiteRow>,
+    pub(super) index: Vec<u32>,
+    pub(super) rows: Vec<SiteRow>,
     /// By thread: what it has called.
     streams: Vec<Stream>,
 }
 
 /// One function at one site of one rank.
 #[derive(Clone, Debug)]
-struct SiteRow {
+pub(super) struct SiteRow {
     row: Row,
     iterations: AtSite,
     site: SiteId,
@@ -102,7 +102,8 @@ impl OfRank {
         }
         let begin = call.end.saturating_sub(call.duration);
         let iterations = &mut row.iterations;
-        iterations.call((thread, stream), begin, counts.since, net_ns);
+        iterations.call((thread, &mut *stream), begin, counts.since, net_ns);
+        stream.end_call(counts.duration_ns);
     }
 
     /// Records of a thread are missing, or what follows is of another one.
@@ -110,6 +111,11 @@ impl OfRank {
         if let Some(stream) = self.streams.get_mut(usize::from(thread)) {
             stream.interrupt();
         }
+    }
+
+    /// Records of all threads may be missing.
+    pub(super) fn interrupt_all(&mut self) {
+        self.streams.iter_mut().for_each(Stream::interrupt);
     }
 
     /// Forgets every call. What was defined stays.

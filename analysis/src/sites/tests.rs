@@ -334,8 +334,9 @@ fn what_a_rank_makes_up_is_bounded() {
         }
     }
     let of_rank = &sites.ranks[0];
-    let rows = of_rank.rows().count();
+    let rows = of_rank.rows.len();
     assert!(rows <= RANK_ROWS_MAX + 3, "{rows}");
+    assert!(of_rank.index.len() <= usize::from(SITES_MAX) + 2);
     let found = sites.find(ALL, None);
     assert_eq!(sums(&found.table).0, 3 * (1 << 16));
     sites.reset();

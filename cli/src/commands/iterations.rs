@@ -9,11 +9,11 @@ use invivo_report::{analyses, coverage, iterations};
 /// Options of `invivo iterations`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-A loop is a place in the program that ranks come to again and again with the same MPI calls in \
-between. An iteration
-goes from one call there to the next; the program marks nothing. Of places that are come to \
-equally often in the same
-time one stands for all. Iterations with other calls in them are counted as others.
+A loop is a call site that ranks come to again and again by way of the same call sites. An \
+iteration goes from one call
+there to the next; the program marks nothing. Of call sites that are come to equally often in \
+the same time one stands
+for all. Iterations that come to other call sites are counted as others.
 
 Examples:
   invivo iterations
@@ -41,6 +41,9 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         let nothing = (reply.rows.is_empty(), "no loop was found");
         let table = || iterations::text(&reply);
         let mut text = args.when.told(reply.interval.as_ref(), nothing, table);
+        if let Some(hint) = iterations::hint(&reply) {
+            text.push_str(&format!("{hint}\n"));
+        }
         text.push('\n');
         text.push_str(&analyses::notes(reply.analysis.as_ref()));
         text.push_str(&coverage::text(&reply.coverage.unwrap_or_default()));

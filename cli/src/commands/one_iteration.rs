@@ -42,10 +42,11 @@ pub async fn choose(
 ) -> anyhow::Result<Chosen> {
     let asked = v1::IterationsRequest::default();
     let loops = patiently(job, async || client.clone().iterations(asked).await).await?;
-    let row = match number {
+    let at = match number {
         None => invivo_report::iterations::main(&loops),
-        Some(number) => loops.rows.get(number as usize - 1),
+        Some(number) => Some(number as usize - 1),
     };
+    let row = at.and_then(|at| loops.rows.get(at));
     let row = row.ok_or_else(|| match (number, loops.rows.len()) {
         (Some(number), rows @ 1..) => {
             anyhow::anyhow!("there is no loop {number}: invivo iterations shows {rows}")
@@ -59,21 +60,17 @@ pub async fn choose(
     let status = status.status.unwrap_or_default();
     let now_ns = status.recording.unwrap_or_default().now_ns;
     let begin_ns = now_ns.saturating_sub(status.observed_ns);
-    let since = match which {
-        Which::Last => row.last_from_ns..row.last_to_ns,
-        Which::Longest => row.max_from_ns..row.max_from_ns.saturating_add(row.max_ns),
+    let (name, since) = match which {
+        Which::Last => ("the last iteration", row.last_from_ns..row.last_to_ns),
+        Which::Longest => ("the longest iteration", row.max_from_ns..row.max_to_ns),
     };
     let time = begin_ns + since.start..begin_ns + since.end;
-    let name = match which {
-        Which::Last => "the last iteration",
-        Which::Longest => "the longest iteration",
-    };
     Ok(Chosen {
         length_ns: now_ns.saturating_sub(time.start).saturating_add(SLACK_NS),
         said: format!(
-            "{name} of the loop at {}: {} long, from {} on; the mean is {}",
+            "{name} of the loop at {}: {}, from {} on; the mean is {}",
             invivo_report::iterations::name(row),
-            duration(since.end - since.start),
+            duration(since.end.saturating_sub(since.start)),
             duration(since.start),
             duration_f64(row.mean_ns)
         ),
@@ -90,7 +87,8 @@ pub fn crop(page: &mut v1::TimelinePage, time: &Range<u64>) {
             call.end_ns > time.start && begin_ns < time.end
         });
         piece.samples.retain(|sample| time.contains(&sample.at_ns));
-        // What was begun behind it was not open then.
+        // What the rank does now is not what it did then, and what was begun behind it was not open then.
+        piece.state.clear();
         piece.open = piece.open.take().filter(|open| open.begin_ns < time.end);
         piece.open_regions.retain(|open| open.begin_ns < time.end);
     }

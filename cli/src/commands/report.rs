@@ -114,6 +114,10 @@ async fn asked(mut client: Client) -> Result<Response<Answers>, Status> {
         Err(status) if status.code() == Code::FailedPrecondition => None,
         Err(status) => return Err(status),
     };
+    let loops = match &sites {
+        Some(_) => Some(client.iterations(v1::IterationsRequest::default()).await?),
+        None => None,
+    };
     let regions = client.regions(v1::RegionsRequest::default()).await?;
     // Last: its coverage is of all that the others have.
     let status = client.status(v1::StatusRequest {}).await?.into_inner();
@@ -128,6 +132,7 @@ async fn asked(mut client: Client) -> Result<Response<Answers>, Status> {
         matrix,
         waits: waits.into_inner(),
         call_sites: sites,
+        loops: loops.map(Response::into_inner),
         regions: regions.into_inner(),
     }))
 }

@@ -43,16 +43,20 @@ pub struct Args {
     /// Write a Perfetto trace
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The newest calls of all ranks together, at most
-    #[arg(long, value_name = "N", default_value_t = 500_000,
-          value_parser = clap::value_parser!(u64).range(1..=2_000_000))]
-    calls: u64,
+    /// The newest calls of all ranks together, at most [default: 500000; of an iteration, which may
+    /// be long over, 2000000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=CALLS_MAX))]
+    calls: Option<u64>,
     /// Draw with ASCII characters only
     #[arg(long)]
     ascii: bool,
     #[command(flatten)]
     target: Target,
 }
+
+/// Calls of a timeline, and the most that the gateway gives.
+const CALLS: u64 = 500_000;
+const CALLS_MAX: u64 = 2_000_000;
 
 /// Shows what every rank did last.
 ///
@@ -67,7 +71,10 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let length_ns = chosen.as_ref().map_or(args.seconds.ns(), |of| of.length_ns);
     let request = v1::TimelineRequest {
         length_ns,
-        calls_max: args.calls,
+        calls_max: args.calls.unwrap_or(match chosen {
+            Some(_) => CALLS_MAX,
+            None => CALLS,
+        }),
     };
     let mut pages = patiently(&job, async || client.clone().timeline(request).await).await?;
     let mut gathered = TimelinePages::new(&job.job);
@@ -86,6 +93,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         gathered.add(&page);
     }
 
+    gathered.observation.is_past = chosen.is_some();
     // The file first: a terminal that is closed meanwhile does not cost it.
     if let Some(path) = &args.output {
         whole_file::write_with(path, |mut out| gathered.write(&mut out))

@@ -10,7 +10,7 @@ use crate::profile::without_inside;
 use crate::steer::hello;
 use crate::view::{self, messages, profile, stacks};
 use invivo_grpc::v1;
-use invivo_report::{analyses, regions, selection, wait_states};
+use invivo_report::{analyses, iterations, regions, selection, wait_states};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,8 +49,8 @@ impl Asked {
 }
 
 /// The words of the questions, for whoever asks another one.
-pub const QUESTIONS: &str = "hello, status, explain, functions, sites, regions, profile, matrix, \
-                             heatmap, efficiency, messages, waitstates, timeline, hang, stacks, \
+pub const QUESTIONS: &str = "hello, status, explain, functions, sites, iterations, regions, profile, \
+                             matrix, heatmap, efficiency, messages, waitstates, timeline, hang, stacks, \
                              buffers, analyses, selection, metrics or audit";
 /// Ranks are looked at that have done nothing new for so long, as `invivo hang` does.
 const HANG_OLDER_NS: u64 = 1_000_000_000;
@@ -65,6 +65,14 @@ pub struct Answers {
     /// All pages share one explanation, so that many cost no more than one.
     explained: Arc<Mutex<Explained>>,
     timeline: Arc<Mutex<()>>,
+}
+
+/// Loops, and which of the rows is the main one.
+#[derive(Serialize)]
+struct Loops<'a> {
+    main: Option<usize>,
+    #[serde(flatten)]
+    reply: &'a v1::IterationsReply,
 }
 
 /// The explanation of the last seconds; nothing is looked at while nobody asks.
@@ -112,6 +120,22 @@ impl Answers {
                 };
                 let reply = client.call_sites(request).await?.into_inner();
                 noted(&reply, &[&reply.analysis])?
+            }
+            "iterations" => {
+                let request = asked.interval().iterations();
+                let reply = client.iterations(request).await?.into_inner();
+                text(&Noted {
+                    notes: reply
+                        .analysis
+                        .iter()
+                        .flat_map(analyses::sentences)
+                        .collect(),
+                    text: iterations::nothing(&reply).map(str::to_owned),
+                    answer: &Loops {
+                        main: iterations::main(&reply),
+                        reply: &reply,
+                    },
+                })?
             }
             "regions" => {
                 let request = v1::RegionsRequest {

@@ -17,19 +17,19 @@ pub enum Begin {
 /// Iterations of one rank that begin at one place. One ends where the next begins; times are without
 /// pauses.
 ///
-/// Those with the usual calls in them are told apart from others, as from a time step that writes a
+/// Those that come to the usual call sites are told apart from others, as from a time step that writes a
 /// checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Encode, Decode)]
 pub struct Lengths {
     /// Of the usual ones; `time.count` is their number.
     pub time: Moments,
-    /// Begin of the longest of these, in job time, ns.
-    pub longest_from_ns: u64,
+    /// The longest of these, in job time, with its pauses.
+    pub longest: Past,
     /// Begin of the first of these in job time, ns; `u64::MAX` of none.
     pub first_ns: u64,
-    /// The last of these, in job time.
+    /// The last of these, in job time, with its pauses.
     pub last: Past,
-    /// Iterations with other calls in them.
+    /// Iterations that come to others, or not to all of them.
     pub others: u64,
     /// Their time in ns.
     pub others_ns: u64,
@@ -46,16 +46,18 @@ pub struct Iterations {
     pub most: u64,
 }
 
+const NEVER: Past = Past {
+    from_ns: 0,
+    to_ns: 0,
+};
+
 impl Lengths {
     /// Of no iterations.
     pub const EMPTY: Lengths = Lengths {
         time: Moments::EMPTY,
-        longest_from_ns: 0,
+        longest: NEVER,
         first_ns: u64::MAX,
-        last: Past {
-            from_ns: 0,
-            to_ns: 0,
-        },
+        last: NEVER,
         others: 0,
         others_ns: 0,
     };

@@ -64,7 +64,10 @@ pub fn iterations() -> Iterations {
     Iterations {
         lengths: Lengths {
             time: functions().rows[&RegionId(1)].time,
-            longest_from_ns: first_ns + 5,
+            longest: Past {
+                from_ns: first_ns + 5,
+                to_ns: first_ns + 7,
+            },
             first_ns,
             last: Past {
                 from_ns: first_ns + 8,

@@ -155,6 +155,14 @@ fn sample(name: &str) -> Report {
         explanation: None,
         wait_states: Some(waits(name)),
         call_sites: Some(call_sites(name)),
+        loops: Some(v1::IterationsReply {
+            rows: vec![v1::LoopRow {
+                begin: call_sites(name).rows.pop(),
+                others: 1,
+                ..v1::LoopRow::default()
+            }],
+            ..v1::IterationsReply::default()
+        }),
         regions: Some(regions(name)),
         tool_process_ended: None,
         asked_to_end_by: None,

@@ -36,7 +36,7 @@ pub struct Piece {
 pub struct Cells(pub RankRows<With, Directions>);
 
 // What the memory that the manual states is computed from.
-const _: () = assert!(size_of::<((Rank, sites::Beginning), Lengths)>() == 120);
+const _: () = assert!(size_of::<((Rank, sites::Beginning), Lengths)>() == 128);
 const _: () = assert!(size_of::<((Rank, With), Directions)>() == 48);
 
 impl Default for Piece {

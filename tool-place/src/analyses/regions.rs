@@ -34,11 +34,17 @@ impl OneSink<'_> {
     /// Records are missing before what follows, or that is another thread's: which regions are
     /// open is not known, and how long an iteration is.
     pub fn interrupt(&mut self) {
+        self.interrupt_iterations();
         let location = self.location();
-        self.analyses.sites.interrupt(location);
         if self.has_regions() {
             self.analyses.regions.lose(location);
         }
+    }
+
+    /// Records of the thread are missing, or may be: how long an iteration is is not known.
+    pub fn interrupt_iterations(&mut self) {
+        let location = self.location();
+        self.analyses.sites.interrupt(location);
     }
 
     /// The thread goes on until then (ticks), in MPI or not. What was planned up to then has taken

@@ -189,6 +189,7 @@ impl Selecting {
             self.ranks.entry(rank).or_default().begin(&self.rules);
         }
         self.apply(true, names, local);
+        local.feed.analyses.record_others();
         let ranks = local.len() as u32;
         let took_ns = now.ns.saturating_sub(asked.came_ns);
         Up::Ack {

@@ -30,6 +30,7 @@ impl RankRecords {
             .fold(dropped, |sum, more| sum.saturating_add(*more));
         if lost > location.lost_known {
             location.lost_known = lost;
+            location.cut_off.beware();
             feed.analyses.lost(self.rank, at);
         }
     }

@@ -106,7 +106,6 @@ impl Service {
             named: true,
             past,
         };
-        // Behind the table: nothing in that is of a later time.
         let (reply, analysis) = self.query_analysis(token, query, Analysis::Sites).await?;
         let status = self.now(token).await?;
         let Answer::Sites(table, coverage) = &reply.answer else {
@@ -116,7 +115,7 @@ impl Service {
         Ok(Response::new(v1::IterationsReply {
             analysis: Some(analysis),
             interval: interval(table.past, begin_ns),
-            ..convert::iterations::reply(table, &status, coverage)
+            ..convert::iterations::reply(table, convert::grid::begin_ns(&status), coverage)
         }))
     }
 

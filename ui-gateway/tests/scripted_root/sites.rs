@@ -17,15 +17,18 @@ fn waits(ns: u64) -> SiteWaits {
 
 /// Iterations of four ranks, more of the later lines.
 fn iterations(line: u64) -> Iterations {
-    let first_ns = 100;
+    let first_ns = 8_100;
     Iterations {
         lengths: Lengths {
             time: super::stats(40 * line, 4_000_000_000, 1).time,
-            longest_from_ns: first_ns,
+            longest: Past {
+                from_ns: 8_150,
+                to_ns: 8_200,
+            },
             first_ns,
             last: Past {
-                from_ns: 200,
-                to_ns: 300,
+                from_ns: 8_200,
+                to_ns: 8_300,
             },
             others: 4,
             others_ns: 50,

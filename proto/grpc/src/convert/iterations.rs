@@ -4,24 +4,11 @@ use super::{sites, stddev_ns};
 use crate::v1;
 use invivo_analysis::iterations::loops::{self, Loop};
 use invivo_proto::control::iterations::Begin;
-use invivo_proto::control::results::JobStatus;
 use invivo_proto::control::sites::SiteTable;
 
-/// The loops of a table, at a time of the job.
-pub fn reply(table: &SiteTable, status: &JobStatus, coverage: v1::Coverage) -> v1::IterationsReply {
-    let begin_ns = super::grid::begin_ns(status);
-    let recording = &status.recording;
-    let time_ns = match table.past {
-        // A table of the past ends with the time that is known of it.
-        Some(past) => past
-            .to_ns
-            .min(recording.now_ns)
-            .saturating_sub(past.from_ns),
-        None => recording
-            .now_ns
-            .saturating_sub(recording.since_ns.max(begin_ns)),
-    };
-    let loops = loops::find(table, time_ns);
+/// The loops of a table; the observed time begins at `begin_ns` in job time.
+pub fn reply(table: &SiteTable, begin_ns: u64, coverage: v1::Coverage) -> v1::IterationsReply {
+    let loops = loops::find(table);
     v1::IterationsReply {
         coverage: Some(coverage),
         rows: loops.iter().map(|of| row(of, begin_ns)).collect(),
@@ -47,7 +34,8 @@ fn row(of: &Loop<'_>, begin_ns: u64) -> v1::LoopRow {
         min_ns: lengths.time.min_ns,
         max_ns: lengths.time.max_ns,
         max_rank: lengths.time.max_rank.0,
-        max_from_ns: since(lengths.longest_from_ns),
+        max_from_ns: since(lengths.longest.from_ns),
+        max_to_ns: since(lengths.longest.to_ns),
         first_from_ns: since(lengths.first_ns),
         last_from_ns: since(lengths.last.from_ns),
         last_to_ns: since(lengths.last.to_ns),

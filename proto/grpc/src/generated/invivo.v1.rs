@@ -765,8 +765,8 @@ pub struct IterationsRequest {
     #[prost(uint64, tag = "3")]
     pub last_ns: u64,
 }
-/// Loops of the program, found without marks: call sites that ranks come to again and again with the
-/// same calls in between. Of call sites that are come to equally often in the same time one stands
+/// Loops of the program, found without marks: call sites that ranks come to again and again, by way of
+/// the same call sites. Of call sites that are come to equally often in the same time one stands
 /// for all.
 #[derive(serde::Deserialize)]
 #[serde(default)]
@@ -807,13 +807,13 @@ pub struct LoopRow {
     /// Number of ranks that iterate.
     #[prost(uint32, tag = "4")]
     pub ranks: u32,
-    /// The fewest iterations of one of them.
+    /// The fewest iterations of one of them, usual ones and others.
     #[prost(uint64, tag = "5")]
     pub iterations_min: u64,
-    /// The most iterations of one of them.
+    /// The most iterations of one of them, usual ones and others.
     #[prost(uint64, tag = "6")]
     pub iterations_max: u64,
-    /// Usual iterations of all ranks: those with the calls that most have.
+    /// Usual iterations of all ranks: those that come to the call sites that most come to.
     #[prost(uint64, tag = "7")]
     pub usual: u64,
     /// Their time, summed over ranks, in ns.
@@ -834,7 +834,7 @@ pub struct LoopRow {
     /// The rank that had the longest.
     #[prost(uint32, tag = "13")]
     pub max_rank: u32,
-    /// Begin of the longest.
+    /// Begin of the longest; with its end, which is later than its length where the job was paused.
     #[prost(uint64, tag = "14")]
     pub max_from_ns: u64,
     /// Begin of the first.
@@ -846,15 +846,20 @@ pub struct LoopRow {
     /// End of the last.
     #[prost(uint64, tag = "17")]
     pub last_to_ns: u64,
-    /// Iterations of all ranks with other calls in them, as of a time step that writes a checkpoint.
+    /// Iterations of all ranks that come to other call sites, or not to all of these, as a time step
+    /// that writes a checkpoint.
     #[prost(uint64, tag = "18")]
     pub others: u64,
     /// Their time, summed over ranks, in ns.
     #[prost(uint64, tag = "19")]
     pub others_ns: u64,
-    /// Share of the time of its ranks in which they were in usual iterations.
+    /// Share of the time of its ranks in which they were in usual iterations. The time is that of the
+    /// call site whose iterations, usual ones and others, take most of it.
     #[prost(double, tag = "20")]
     pub share: f64,
+    /// End of the longest.
+    #[prost(uint64, tag = "21")]
+    pub max_to_ns: u64,
 }
 /// Requests the table of regions.
 #[derive(serde::Serialize)]
@@ -3625,7 +3630,7 @@ pub mod invivo_client {
             self.inner.unary(req, path, codec).await
         }
         /// The loops of the program, since the start of the job: found without marks, by call sites that
-        /// ranks come to again and again with the same calls in between.
+        /// ranks come to again and again by way of the same call sites.
         pub async fn iterations(
             &mut self,
             request: impl tonic::IntoRequest<super::IterationsRequest>,
@@ -4380,7 +4385,7 @@ pub mod invivo_server {
             request: tonic::Request<super::RegionsRequest>,
         ) -> std::result::Result<tonic::Response<super::RegionsReply>, tonic::Status>;
         /// The loops of the program, since the start of the job: found without marks, by call sites that
-        /// ranks come to again and again with the same calls in between.
+        /// ranks come to again and again by way of the same call sites.
         async fn iterations(
             &self,
             request: tonic::Request<super::IterationsRequest>,
