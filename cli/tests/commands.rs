@@ -111,7 +111,7 @@ async fn iterations(user: &User) {
     let text = user.text(&["iterations"]).await;
     let lines: Vec<&str> = text.lines().collect();
     assert!(
-        lines[1].contains("exchange (app.c:1)        10..11   100 ms "),
+        lines[1].contains("exchange (app.c:1)      10..11   100 ms "),
         "{text}"
     );
     assert!(text.contains("\nloop 1 is the main one: "), "{text}");

@@ -69,9 +69,8 @@ pub struct CutOff {
 /// command asks about its two cuts soon behind the last of them.
 const CLIPS: usize = 8;
 
-/// More packets than a rank has, so that all that were under way when a loss was noticed are among
-/// them.
-const NEAR_LOSS: u32 = 64;
+/// More packets of a location than are under way when a loss is noticed.
+const NEAR_LOSS: u32 = 16;
 
 impl CutOff {
     /// Records were lost, before some packet that comes soon.

@@ -397,6 +397,7 @@ fn packets_that_are_not_their_senders_are_refused_and_counted() {
 mod hang;
 mod held;
 mod intervals;
+mod iterations;
 mod kept;
 mod measuring;
 mod messages;
