@@ -2,12 +2,12 @@
 //!
 //! An iteration of a call site goes from the begin of one call there to the begin of the next. Its
 //! contents are the call sites that the thread came to in between, however often. What has the
-//! *usual* contents is told apart from others, by the vote of Boyer and Moore (1981) with few votes,
-//! so that another phase of the program has a usual one of its own soon.
+//! *usual* contents is told apart from others, by the vote of Boyer and Moore (1981) with few
+//! votes, so that another phase of the program has a usual one of its own soon.
 //!
 //! A program that talks to its neighbours in turn calls from one place several times in each
-//! iteration. There, the time outside of MPI between these calls is of two kinds, short and long, as
-//! the nearer of two means tells, and an iteration begins with the call behind a long one.
+//! iteration. There, the time outside of MPI between these calls is of two kinds, short and long,
+//! as the nearer of two means tells, and an iteration begins with the call behind a long one.
 //!
 //! Which of all places are where loops begin is found later, in the table of all ranks: [`loops`].
 

@@ -24,17 +24,11 @@ use invivo_proto::control::iterations::{Begin, Iterations, Lengths};
 use invivo_proto::control::local::Module;
 use invivo_proto::control::sites::{Place, ROWS_MAX, Site, SiteStats, SiteTable};
 use invivo_proto::definition::{Definition, SITES_MAX};
-use invivo_proto::ids::{LocationId, Rank, RegionId, SiteId};
+use invivo_proto::ids::{LocationId, Rank, SiteId};
 use invivo_proto::record::{Call, Part};
-pub use of_rank::Counts;
-use of_rank::OfRank;
+pub use of_rank::{At, Counts};
+use of_rank::{OfRank, RANK_ROWS_MAX};
 
-/// Rows of one rank by site. A place in the program calls one function nearly always; a rank with
-/// more rows than twice its sites counts the rest as calls from other sites.
-const RANK_ROWS_MAX: usize = 2 * SITES_MAX as usize;
-
-/// What rows of a rank are about.
-pub type At = (SiteId, RegionId);
 /// With what iterations of a rank begin.
 pub type Beginning = (At, Begin);
 

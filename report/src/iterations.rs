@@ -102,8 +102,8 @@ fn iterations(row: &LoopRow) -> String {
 /// Shares of the time that differ by less than this are the same.
 const SAME_SHARE: f64 = 0.1;
 
-/// Which row is the loop in which the ranks were longest. Of several that take as long, as those in one another
-/// do, the one in which most call sites are come to once; of equal ones the outermost.
+/// Which row is the loop in which the ranks were longest. Of several that take as long, as those in
+/// one another do, the one that most call sites are of; of equal ones the outermost.
 pub fn main(reply: &IterationsReply) -> Option<usize> {
     let share = reply.rows.iter().map(|row| row.share).fold(0.0, f64::max);
     let rows = reply.rows.iter().enumerate();
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn the_main_loop_has_most_call_sites_of_those_with_most_time() {
+    fn the_main_loop_has_most_time_and_then_call_sites() {
         let setup = row("MPI_Bcast", 3, 9e9, 0.2);
         let checkpoint = row("MPI_Gather", 9, 6e8, 0.95);
         let step = LoopRow {

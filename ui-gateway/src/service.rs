@@ -9,11 +9,12 @@ mod interval_answers;
 mod save;
 pub mod snapshots;
 pub mod timeline;
+mod walks;
 
 use crate::audit::Audit;
 use crate::auth::caller::Caller;
 use crate::auth::invitations::Invitations;
-use crate::auth::tokens::{Scope, TokenId};
+use crate::auth::tokens::TokenId;
 use crate::capabilities::CAPABILITIES;
 use crate::connection::state::ConnectionState;
 use crate::limits;
@@ -30,7 +31,7 @@ use invivo_grpc::command::CommandRequest;
 use invivo_grpc::v1;
 use invivo_proto::control::tree::Query;
 use snapshots::{SnapshotFeed, WatchOptions};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tonic::{Request, Response, Status};
@@ -77,32 +78,6 @@ impl Service {
 
     async fn query(&self, token: TokenId, query: Query) -> Result<Arc<Reply>, LinkError> {
         self.link.ask_for(token, query).await
-    }
-
-    /// Counts a question for which supervisors look into their ranks. One that comes a little too
-    /// early waits: whoever asks again and again, one question after the other, is only slowed.
-    async fn walk<T>(&self, request: &Request<T>) -> Result<(), Status> {
-        let caller = caller(request)?;
-        if caller.scope == Scope::Control {
-            return Ok(());
-        }
-        let is_guest = matches!(caller.token, TokenId::Guest(_));
-        let take = || {
-            let mut walks = self.walks.lock().unwrap_or_else(PoisonError::into_inner);
-            walks.take(is_guest, Instant::now())
-        };
-        let Err(wait) = take() else {
-            return Ok(());
-        };
-        tokio::time::sleep(wait).await;
-        take().map_err(|wait| {
-            Status::resource_exhausted(format!(
-                "{} questions a second about what ranks do at this moment are answered with a view \
-                 token: ask again in {} ms",
-                limits::WALKS_PER_SECOND,
-                wait.as_millis() + 1
-            ))
-        })
     }
 
     /// Carries out the command of a request, whatever its message.

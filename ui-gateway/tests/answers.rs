@@ -477,35 +477,6 @@ async fn an_interval_of_samples_is_said_in_observed_time() {
 }
 
 #[tokio::test]
-async fn loops_come_from_call_sites_the_longest_first() {
-    let (job, _root, _gateway) = known_job().await;
-    let mut client = job.viewer();
-    let asked = client.iterations(v1::IterationsRequest::default()).await;
-    let reply = asked.expect("loops").into_inner();
-    let rows = reply.rows.iter();
-    let told: Vec<_> = rows
-        .map(|row| {
-            let begin = row.begin.clone().unwrap_or_default();
-            (
-                begin.functions[0].line.clone(),
-                row.iterations_max,
-                row.places,
-            )
-        })
-        .collect();
-    let expected = [1, 2, 3].map(|line| (format!("app.c:{line}"), 10 * line + 1, 1));
-    assert_eq!(told, expected);
-    let first = &reply.rows[0];
-    assert_eq!((first.mean_ns, first.usual, first.ranks), (1e8, 40, 4));
-    assert_eq!(
-        (first.others, first.others_ns, first.bursts),
-        (4, 50, false)
-    );
-    assert_eq!(first.last_to_ns - first.last_from_ns, 100);
-    assert_eq!(reply.analysis.expect("a switch").name, "sites");
-}
-
-#[tokio::test]
 async fn regions_come_by_own_time_with_what_was_not_recorded() {
     let (job, _root, _gateway) = known_job().await;
     let mut client = job.viewer();

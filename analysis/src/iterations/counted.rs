@@ -7,8 +7,8 @@ use invivo_proto::control::profile::Past;
 use invivo_proto::control::results::Moments;
 use invivo_proto::ids::Rank;
 
-/// So many votes at most for the usual contents: so many others in a row have them replaced by those
-/// that come next.
+/// So many votes at most for the usual contents: so many others in a row have them replaced by
+/// those that come next.
 const VOTES_MAX: u8 = 8;
 
 #[derive(Clone, Debug, Default)]

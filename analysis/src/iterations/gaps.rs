@@ -2,12 +2,15 @@
 
 /// Gaps from which is learnt what is long.
 const LEARNT: u8 = 8;
-/// Later one gap counts for so many times what is long at most: one step that writes a file does not make
-/// all others short.
+/// Later one gap counts for so many times what is long at most: one step that writes a file does
+/// not make all others short.
 const FACTOR_MAX: u64 = 4;
-/// What is long becomes shorter by this part with each short gap: after a phase with longer ones, or
-/// a first gap that was like no other.
+/// What is long becomes shorter by this part with each short gap: after a phase with longer ones,
+/// or a first gap that was like no other.
 const FORGET: u64 = 1024;
+
+/// A long one is at least so many times as long as a short one.
+const RATIO: u64 = 3;
 
 /// Two means, each of which follows the values that are nearer to it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,7 +45,7 @@ impl Gaps {
             self.long_ns = (self.long_ns - self.long_ns / FORGET).max(self.short_ns);
         }
         self.seen = (self.seen + 1).min(LEARNT);
-        is_upper && self.seen == LEARNT && self.long_ns / 2 > self.short_ns
+        is_upper && self.seen == LEARNT && self.long_ns / RATIO > self.short_ns
     }
 }
 

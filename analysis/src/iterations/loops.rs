@@ -74,37 +74,49 @@ fn of_one_rank_ns(of: &Iterations) -> f64 {
     ns as f64 / f64::from(of.ranks.max(1))
 }
 
-/// The loops that may begin at one place.
-fn at_place<'a>((site, at): (&'a Site, &'a SiteStats), time_ns: f64) -> Vec<Loop<'a>> {
-    let loop_of = |(&begin, &iterations): (&Begin, &Iterations)| {
+/// The loop that begins at one place, if one does.
+fn at_place<'a>((site, at): (&'a Site, &'a SiteStats), time_ns: f64) -> Option<Loop<'a>> {
+    let loop_of = |begin: Begin| {
+        let iterations = *at.iterations.get(&begin)?;
         let of_ranks = time_ns * f64::from(iterations.ranks.max(1));
         let share = iterations.lengths.time.sum_ns as f64 / of_ranks;
-        Loop {
+        let of = Loop {
             site,
             at,
             begin,
             iterations,
             share: share.min(1.0),
             places: 1,
-        }
+        };
+        is_loop(&of).then_some(of)
     };
-    let is_loop = |of: &Loop<'_>| {
-        let lengths = &of.iterations.lengths;
-        lengths.time.count >= USUAL_MIN * lengths.others
-            && of.iterations.most >= ITERATIONS_MIN
-            && of.share >= SHARE_MIN
+    let (Some(calls), Some(bursts)) = (loop_of(Begin::Call), loop_of(Begin::Burst)) else {
+        return loop_of(Begin::Call).or_else(|| loop_of(Begin::Burst));
     };
-    let mut all: Vec<_> = at.iterations.iter().map(loop_of).filter(is_loop).collect();
-    // Where most of the time lies between bursts, their calls are no iterations of their own.
-    if let [calls, bursts] = &all[..] {
-        let time = &calls.iterations.lengths.time;
-        let variance = time.m2 / time.count as f64;
-        let is_uneven = variance > time.mean_ns * time.mean_ns / 4.0;
-        if is_uneven || calls.share < bursts.share / 10.0 {
-            all.remove(0);
-        }
+    // Where most of the time lies between bursts, their calls are no iterations of their own; where
+    // it does not, gaps were taken for long that are not.
+    let time = &calls.iterations.lengths.time;
+    let variance = time.m2 / time.count as f64;
+    let is_uneven = variance > time.mean_ns * time.mean_ns / 4.0;
+    match is_uneven || calls.share < bursts.share / 10.0 {
+        true => Some(bursts),
+        false => Some(calls),
     }
-    all
+}
+
+fn is_loop(of: &Loop<'_>) -> bool {
+    let Iterations {
+        lengths,
+        fewest,
+        most,
+        ..
+    } = &of.iterations;
+    // Gaps that are taken for long by chance are another number on each rank.
+    let are_as_many = of.begin == Begin::Call || *fewest >= most - most / 8;
+    lengths.time.count >= USUAL_MIN.saturating_mul(lengths.others)
+        && are_as_many
+        && *most >= ITERATIONS_MIN
+        && of.share >= SHARE_MIN
 }
 
 /// Whether two places are of one loop.

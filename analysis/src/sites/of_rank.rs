@@ -2,7 +2,6 @@
 //! site. Rows stay when what they count is taken: iterations
 //! go on.
 
-use super::{At, RANK_ROWS_MAX};
 use crate::functions::{Row, bytes};
 use crate::iterations::{AtSite, Stream};
 use alloc::collections::BTreeMap;
@@ -13,6 +12,12 @@ use invivo_proto::definition::SITES_MAX;
 use invivo_proto::ids::{Rank, RegionId, SiteId};
 use invivo_proto::record::{Call, Part};
 
+/// Rows of one rank by site. A place in the program calls one function nearly always; a rank with
+/// more rows than twice its sites counts the rest as calls from other sites.
+pub(super) const RANK_ROWS_MAX: usize = 2 * SITES_MAX as usize;
+
+/// What rows of a rank are about.
+pub type At = (SiteId, RegionId);
 /// Threads of a rank whose iterations are followed: those that it has first.
 const THREADS_MAX: usize = 64;
 

@@ -10,7 +10,7 @@ use invivo_proto::control::local::Named;
 use invivo_proto::control::results::FunctionStats;
 use invivo_proto::control::sites::CAUSERS_MAX;
 use invivo_proto::control::wait_states::WaitState;
-use invivo_proto::ids::CommId;
+use invivo_proto::ids::{CommId, RegionId};
 use invivo_proto::mpi::peer;
 use invivo_proto::record::{Facts, RecordKind};
 use proptest::prelude::*;

@@ -87,7 +87,7 @@ pub fn crop(page: &mut v1::TimelinePage, time: &Range<u64>) {
             call.end_ns > time.start && begin_ns < time.end
         });
         piece.samples.retain(|sample| time.contains(&sample.at_ns));
-        // What the rank does now is not what it did then, and what was begun behind it was not open then.
+        // What the rank does now is not what it did then; what began later was not open.
         piece.state.clear();
         piece.open = piece.open.take().filter(|open| open.begin_ns < time.end);
         piece.open_regions.retain(|open| open.begin_ns < time.end);

@@ -49,9 +49,10 @@ impl Asked {
 }
 
 /// The words of the questions, for whoever asks another one.
-pub const QUESTIONS: &str = "hello, status, explain, functions, sites, iterations, regions, profile, \
-                             matrix, heatmap, efficiency, messages, waitstates, timeline, hang, stacks, \
-                             buffers, analyses, selection, metrics or audit";
+pub const QUESTIONS: &str = "hello, status, explain, functions, sites, iterations, regions, \
+                             profile, matrix, heatmap, efficiency, messages, waitstates, \
+                             timeline, hang, stacks, buffers, analyses, selection, metrics or \
+                             audit";
 /// Ranks are looked at that have done nothing new for so long, as `invivo hang` does.
 const HANG_OLDER_NS: u64 = 1_000_000_000;
 /// Entries of the audit log that are given, the newest.

@@ -14,11 +14,11 @@ pub enum Begin {
     Burst,
 }
 
-/// Iterations of one rank that begin at one place. One ends where the next begins; times are without
-/// pauses.
+/// Iterations of one rank that begin at one place. One ends where the next begins; times are
+/// without pauses.
 ///
-/// Those that come to the usual call sites are told apart from others, as from a time step that writes a
-/// checkpoint.
+/// Those that come to the usual call sites are told apart from others, as from a time step that
+/// writes a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Encode, Decode)]
 pub struct Lengths {
     /// Of the usual ones; `time.count` is their number.

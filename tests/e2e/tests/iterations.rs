@@ -13,6 +13,8 @@ const SWEEPS: u64 = 6;
 const CHECKPOINTS: u64 = STEPS / 20;
 /// Between what the program logs and what is recorded, in ns.
 const LOGGED_NS: u64 = 200_000;
+/// How well the beginning of the observed time is known from one answer to the next, and that.
+const AT_NS: u64 = 1_200_000;
 
 /// The row whose iterations begin at this mark of the program.
 fn loop_at<'a>(answer: &'a Value, mark: &str) -> &'a Value {
@@ -107,7 +109,7 @@ fn loops_are_those_of_the_program(family: Family, fan_in: &'static str) {
     assert_eq!(of("usual"), ranks * (STEPS - 1 - CHECKPOINTS));
     let logged = usual(&logs, "MPI_Barrier", "MPI_Bcast");
     has_mean(steps, &logged, 0.005);
-    // The exchange before the sweeps is come to once as well, as a burst.
+    // The exchange before the sweeps is one as well, as a burst of two.
     assert_eq!(of("places"), 2, "{answer:#}");
     assert!(steps["share"].as_f64() > Some(0.9), "{steps:#}");
 
@@ -124,17 +126,17 @@ fn loops_are_those_of_the_program(family: Family, fan_in: &'static str) {
     );
     let from_ns = begin_ns + of("max_from_ns");
     let is_logged = of_rank.iter().any(|(from, to)| {
-        from.abs_diff(from_ns) <= LOGGED_NS && (to - from).abs_diff(of("max_ns")) <= LOGGED_NS
+        from.abs_diff(from_ns) <= AT_NS && (to - from).abs_diff(of("max_ns")) <= LOGGED_NS
     });
     assert!(is_logged, "{steps:#}");
     let first = logged.iter().map(|(from, _)| *from).min().expect("steps");
     let last = logged.iter().map(|(_, to)| *to).max().expect("steps");
     assert!(
-        (begin_ns + of("first_from_ns")).abs_diff(first) <= LOGGED_NS,
+        (begin_ns + of("first_from_ns")).abs_diff(first) <= AT_NS,
         "{steps:#}"
     );
     assert!(
-        (begin_ns + of("last_to_ns")).abs_diff(last) <= LOGGED_NS,
+        (begin_ns + of("last_to_ns")).abs_diff(last) <= AT_NS,
         "{steps:#}"
     );
 
@@ -172,7 +174,7 @@ fn loops_are_those_of_the_program(family: Family, fan_in: &'static str) {
     job.tell("stop");
     let ended = job.end();
     assert_eq!(ended.code(), 0);
-    ended.assert_printed(|rank| format!("rank {rank}: 0 wrong"));
+    ended.assert_printed(|rank| format!("rank {rank}: 0 wrong\n"));
     ended.assert_nothing_left();
 }
 
@@ -200,7 +202,8 @@ fn shows_one(job: &Running, steps: &Value) {
         for page in pages.lines() {
             let page: Value = serde_json::from_str(page).expect("a page");
             let told = number(&page, "/to_ns") - number(&page, "/from_ns");
-            assert_eq!(told, length_ns, "{which}");
+            // Two times, each of which is rounded.
+            assert!(told.abs_diff(length_ns) <= 2, "{which}: {told} {length_ns}");
             let pieces = page["pieces"].as_array().expect("pieces").iter();
             let calls = pieces.flat_map(|piece| piece["calls"].as_array().expect("calls"));
             sweeps += calls

@@ -1,5 +1,5 @@
-//! Answers that can be of an interval of the run: functions, call sites, iterations, regions, matrix,
-//! messages, wait states.
+//! Answers that can be of an interval of the run: functions, call sites, iterations, regions,
+//! matrix, messages, wait states.
 
 use super::{Service, large, or_default};
 use crate::auth::tokens::TokenId;
