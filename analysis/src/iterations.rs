@@ -26,6 +26,14 @@ use invivo_proto::ids::Rank;
 pub use stream::Stream;
 use stream::{Here, Mark};
 
+/// What ticks are in ns.
+pub trait Clock {
+    /// The time of the job at a tick.
+    fn job_ns(&self, at: u64) -> u64;
+    /// How long so many ticks are.
+    fn duration_ns(&self, ticks: u64) -> u64;
+}
+
 /// The iterations of one call site of one rank: of the thread that called there first.
 #[derive(Clone, Debug)]
 pub struct AtSite {
@@ -60,26 +68,26 @@ impl AtSite {
         }
     }
 
-    /// A thread begins a call here at `at`. What it did before `known_since` is not known; both in
-    /// ticks. `ns` gives the time between two ticks without pauses.
+    /// A thread begins a call here at `at`. What it did before `known_since` is not known. All times
+    /// are ticks; `net` gives those between two without pauses.
     #[inline(always)]
     pub fn call(
         &mut self,
         (thread, stream): (u16, &mut Stream),
         at: u64,
         known_since: u64,
-        ns: impl Fn(u64, u64) -> u64,
+        net: impl Fn(u64, u64) -> u64,
     ) {
         let here = stream.here(at);
         match &self.since {
             Some(since) if self.thread == thread => {
                 if here.follows(since) && since.at >= known_since {
-                    let length_ns = ns(since.at, at);
-                    self.calls.add((since, &here), stream, length_ns);
+                    let length = net(since.at, at);
+                    self.calls.add((since, &here), stream, length);
                     // However long a call waits, it is no gap between calls.
-                    let gap_ns = length_ns.saturating_sub(here.mpi_ns(since));
-                    if self.gaps.is_long(gap_ns) {
-                        self.burst(&here, stream, ns);
+                    let gap = length.saturating_sub(here.in_mpi(since));
+                    if self.gaps.is_long(gap) {
+                        self.burst(&here, stream, net);
                     }
                 } else if let Some(bursts) = &mut self.bursts {
                     bursts.since = None;
@@ -94,11 +102,11 @@ impl AtSite {
     }
 
     /// Calls follow each other closely again.
-    fn burst(&mut self, here: &Here, stream: &Stream, ns: impl Fn(u64, u64) -> u64) {
+    fn burst(&mut self, here: &Here, stream: &Stream, net: impl Fn(u64, u64) -> u64) {
         let bursts = self.bursts.get_or_insert_default();
         if let Some(since) = &bursts.since {
-            let length_ns = ns(since.at, here.at);
-            bursts.counted.add((since, here), stream, length_ns);
+            let length = net(since.at, here.at);
+            bursts.counted.add((since, here), stream, length);
         }
         bursts.since = Some(*here);
     }
@@ -107,13 +115,13 @@ impl AtSite {
     pub fn lengths(
         &self,
         rank: Rank,
-        job_ns: &impl Fn(u64) -> u64,
+        clock: &impl Clock,
     ) -> impl Iterator<Item = (Begin, Lengths)> {
         let calls = Some((Begin::Call, &self.calls));
         let bursts = self.bursts.as_ref();
         let bursts = bursts.map(|bursts| (Begin::Burst, &bursts.counted));
         let each = calls.into_iter().chain(bursts);
-        let each = each.map(move |(begin, of)| (begin, of.lengths(rank, job_ns)));
+        let each = each.map(move |(begin, of)| (begin, of.lengths(rank, clock)));
         each.filter(|(_, of)| of.count() != 0)
     }
 

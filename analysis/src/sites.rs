@@ -14,7 +14,7 @@ mod of_rank;
 use crate::code_files::CodeFiles;
 use crate::functions::add;
 use crate::history::cover;
-use crate::iterations;
+use crate::iterations::{self, Clock};
 use crate::rank_rows::RankRows;
 use crate::waits::{self, Sums};
 use alloc::collections::BTreeMap;
@@ -66,7 +66,7 @@ impl Sites {
         }
     }
 
-    /// Counts a call of a thread, and its parts. `net_ns` gives the time between two ticks, pauses
+    /// Counts a call of a thread, and its parts. `net` gives the ticks between two, pauses
     /// subtracted.
     #[inline]
     pub fn record(
@@ -75,10 +75,10 @@ impl Sites {
         call: &Call,
         parts: &[Part],
         counts: &Counts,
-        net_ns: impl Fn(u64, u64) -> u64,
+        net: impl Fn(u64, u64) -> u64,
     ) {
         let of_rank = self.of_rank(of.rank);
-        of_rank.call(of.thread, call, counts, net_ns);
+        of_rank.call(of.thread, call, counts, net);
         of_rank.parts(parts);
     }
 
@@ -114,11 +114,11 @@ impl Sites {
         RankRows::new(all)
     }
 
-    /// The iterations so far. `job_ns` gives the job time of ticks.
-    pub fn iterations(&self, job_ns: impl Fn(u64) -> u64) -> RankRows<Beginning, Lengths> {
+    /// The iterations so far.
+    pub fn iterations(&self, clock: &impl Clock) -> RankRows<Beginning, Lengths> {
         let mut all = Vec::new();
         for of in &self.ranks {
-            let rows = of.iterations(&job_ns);
+            let rows = of.iterations(clock);
             all.extend(rows.map(|(beginning, row)| ((of.rank, beginning), row)));
         }
         RankRows::new(all)

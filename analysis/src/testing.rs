@@ -25,6 +25,19 @@ impl Recorded {
     }
 }
 
+/// Ticks are ns, of the job's time.
+pub struct Plain;
+
+impl crate::iterations::Clock for Plain {
+    fn job_ns(&self, at: u64) -> u64 {
+        at
+    }
+
+    fn duration_ns(&self, ticks: u64) -> u64 {
+        ticks
+    }
+}
+
 /// Ranks of the job that the records come from.
 pub const RANKS: u32 = 6;
 

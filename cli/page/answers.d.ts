@@ -252,6 +252,7 @@ export interface IterationsReply {
   rows: LoopRow[];
   analysis: AnalysisStatus | null;
   interval: TableInterval | null;
+  begin_ns: number;
 }
 
 export interface LoopRow {

@@ -545,13 +545,16 @@ class IterationsReply(Answer):
     coverage: Coverage
     """How complete this answer is."""
     rows: list[LoopRow]
-    """Those with a hundredth of the time or more, and at least three iterations, at most 32; the
-    one with the longest iterations first."""
+    """Those of which a rank has three iterations or more, with twice as many usual ones as others
+    at least, and whose usual ones have a hundredth of the time or more; at most 32. The one with
+    the longest iterations first."""
     analysis: AnalysisStatus
     """Whether call sites are counted, which iterations are found with, and when they were not."""
     interval: TableInterval | None
     """The interval that the answer is of, where one was requested; absent if nothing of it is kept.
     """
+    begin_ns: int
+    """When the observed time begins, in job time."""
 
 
 @dataclass(frozen=True)
@@ -590,11 +593,11 @@ class LoopRow(Answer):
     """Begin of the longest; with its end, which is later than its length where the job was paused.
     """
     first_from_ns: int
-    """Begin of the first."""
+    """Begin of the first usual one."""
     last_from_ns: int
-    """Begin of the last."""
+    """Begin of the last usual one."""
     last_to_ns: int
-    """End of the last."""
+    """End of the last usual one."""
     others: int
     """Iterations of all ranks that come to other call sites, or not to all of these, as a time step
     that writes a checkpoint."""

@@ -392,12 +392,13 @@ impl OneSink<'_> {
             };
             let counts = Counts {
                 duration_ns,
+                ticks: net.ticks,
                 clipped,
                 since: analyses.switches.sites_since(),
             };
-            let (clock, pauses) = (&analyses.clock, &of_rank.pauses);
-            let net_ns = |from, to| clock.duration_ns(pauses.net(from, to).ticks);
-            analyses.sites.record(of, call, parts, &counts, net_ns);
+            let pauses = &of_rank.pauses;
+            let net = |from, to| pauses.net(from, to).ticks;
+            analyses.sites.record(of, call, parts, &counts, net);
         }
         if on.contains(Analysis::Matrix) {
             analyses.matrix.record(self.rank, call, parts);
@@ -443,12 +444,12 @@ impl OneSink<'_> {
             };
             let counts = Counts {
                 duration_ns,
+                ticks: pauses.net(begin, call.end).ticks,
                 clipped,
                 since: from[Analysis::Sites as usize],
             };
-            let clock = &analyses.clock;
-            let net_ns = |from, to| clock.duration_ns(pauses.net(from, to).ticks);
-            analyses.sites.record(of, call, parts, &counts, net_ns);
+            let net = |from, to| pauses.net(from, to).ticks;
+            analyses.sites.record(of, call, parts, &counts, net);
         }
         if on.contains(Analysis::Matrix) {
             analyses.matrix.record(self.rank, call, parts);

@@ -59,8 +59,10 @@ pub struct CutOff {
     last: Clipping,
     /// The epoch of what is being read.
     epoch: u32,
-    /// So many packets to come may be before a loss that is known already, or behind it.
-    near_loss: u32,
+    /// Packets up to this one may be the first behind a loss that is known already.
+    lost_before: Option<u64>,
+    /// What is read next may be.
+    near_loss: bool,
     /// The cuts at the begin and at the end of the calls that were clipped last.
     clips: [(CutNumber, CutNumber); CLIPS],
 }
@@ -69,13 +71,17 @@ pub struct CutOff {
 /// command asks about its two cuts soon behind the last of them.
 const CLIPS: usize = 8;
 
-/// More packets of a location than are under way when a loss is noticed.
-const NEAR_LOSS: u32 = 16;
-
 impl CutOff {
-    /// Records were lost, before some packet that comes soon.
-    pub fn beware(&mut self) {
-        self.near_loss = NEAR_LOSS;
+    /// Records were lost, before this packet or one that came or comes before it.
+    pub fn lost_before(&mut self, packet: u64) {
+        self.lost_before = Some(packet);
+    }
+
+    /// The next record to be read is in this packet, behind so many bytes. A rank that has no packet
+    /// loses records: what follows is the first of the next one.
+    pub fn reads(&mut self, (packet, at): (u64, usize)) {
+        let is_near = self.lost_before.is_some_and(|before| packet <= before);
+        self.near_loss = is_near && at == 0;
     }
 
     /// Calls that these cuts clipped, as far as they have been read.
@@ -282,10 +288,9 @@ impl Sink for Both<'_> {
         // Meanwhile nobody said what was entered and left.
         if self.cut_off.epoch != epoch {
             self.analyses.interrupt();
-        } else if self.cut_off.near_loss > 0 {
+        } else if self.cut_off.near_loss {
             self.analyses.interrupt_iterations();
         }
-        self.cut_off.near_loss = self.cut_off.near_loss.saturating_sub(1);
         self.cut_off.epoch = epoch;
     }
 

@@ -4,6 +4,7 @@
 //! of the call before is added to some numbers. They go into the pyramids when another bin comes,
 //! or when a call touches more than one.
 
+use invivo_analysis::iterations::Clock;
 use invivo_analysis::pauses::Pauses;
 use invivo_mpi_link::clock::NodeClock;
 use invivo_otfx::{Cell, Pyramid};
@@ -36,6 +37,16 @@ impl JobTime<'_> {
         } else {
             at.saturating_sub(self.clock.duration_ticks(ns - job_ns))
         }
+    }
+}
+
+impl Clock for JobTime<'_> {
+    fn job_ns(&self, at: u64) -> u64 {
+        self.ns(at)
+    }
+
+    fn duration_ns(&self, ticks: u64) -> u64 {
+        self.clock.duration_ns(ticks)
     }
 }
 

@@ -12,40 +12,48 @@ const FORGET: u64 = 1024;
 /// A long one is at least so many times as long as a short one.
 const RATIO: u64 = 3;
 
+/// What is short becomes longer by this part with each long gap.
+const FOLLOW: u64 = 16;
+
 /// Two means, each of which follows the values that are nearer to it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Gaps {
     /// Gaps so far; beyond [`LEARNT`] nobody counts.
     seen: u8,
-    short_ns: u64,
-    long_ns: u64,
+    short: u64,
+    long: u64,
 }
 
 impl Gaps {
     /// Whether a gap is one of the long ones. Where all are about as long as each other, none is.
     #[inline(always)]
-    pub fn is_long(&mut self, ns: u64) -> bool {
-        // The first one may reach from the program's begin to its loop.
+    pub fn is_long(&mut self, gap: u64) -> bool {
+        // The first one may reach from the program's begin to its loop: it is no long one.
         if self.seen < 2 {
-            self.seen += 1;
-            (self.short_ns, self.long_ns) = (ns.max(1), ns.max(1));
+            self.short = match self.seen {
+                0 => gap.max(1),
+                _ => self.short.min(gap.max(1)),
+            };
+            (self.seen, self.long) = (self.seen + 1, gap.max(1));
             return false;
         }
         // Nearer as a factor.
-        let squared = u128::from(ns) * u128::from(ns);
-        let is_upper = squared > u128::from(self.short_ns) * u128::from(self.long_ns);
+        let squared = u128::from(gap) * u128::from(gap);
+        let is_upper = squared > u128::from(self.short) * u128::from(self.long);
         if is_upper {
             let to = match self.seen {
-                LEARNT => ns.min(self.long_ns.saturating_mul(FACTOR_MAX)),
-                _ => ns,
+                LEARNT => gap.min(self.long.saturating_mul(FACTOR_MAX)),
+                _ => gap,
             };
-            self.long_ns = nearer(self.long_ns, to);
+            self.long = nearer(self.long, to);
+            // Where all have become longer, the short ones have as well.
+            self.short = (self.short + self.short / FOLLOW).min(self.long);
         } else {
-            self.short_ns = nearer(self.short_ns, ns).max(1);
-            self.long_ns = (self.long_ns - self.long_ns / FORGET).max(self.short_ns);
+            self.short = nearer(self.short, gap).max(1);
+            self.long = (self.long - self.long / FORGET).max(self.short);
         }
         self.seen = (self.seen + 1).min(LEARNT);
-        is_upper && self.seen == LEARNT && self.long_ns / RATIO > self.short_ns
+        is_upper && self.seen == LEARNT && self.long / RATIO > self.short
     }
 }
 
@@ -63,7 +71,7 @@ mod tests {
     /// Which of these gaps are long, behind those that are learnt from.
     fn long(gaps: impl IntoIterator<Item = u64>) -> Vec<bool> {
         let mut of = Gaps::default();
-        gaps.into_iter().map(|ns| of.is_long(ns)).collect()
+        gaps.into_iter().map(|gap| of.is_long(gap)).collect()
     }
 
     fn steps(times: usize) -> impl Iterator<Item = u64> {
@@ -91,6 +99,22 @@ mod tests {
         ));
         let twice = [3, 800_000].into_iter().chain(steps(1500));
         assert!(every_fourth(&long(twice)[2 + 4 * 1400..]));
+    }
+
+    /// Steps become four times as long; none of them begins a burst for long.
+    #[test]
+    fn gaps_that_grow_together_stay_short() {
+        let told = long([5000; 500].into_iter().chain([20_000; 500]));
+        assert!(!told[..500].contains(&true) && !told[560..].contains(&true));
+    }
+
+    #[test]
+    fn a_first_step_that_is_slow_is_soon_forgotten() {
+        let steps = [200, 5000].into_iter().cycle().take(400);
+        let told = long([200, 60_000].into_iter().chain(steps));
+        let every_second =
+            |told: &[bool]| (told.iter().enumerate()).all(|(at, of)| *of == (at % 2 == 1));
+        assert!(every_second(&told[10..]), "{told:?}");
     }
 
     #[test]

@@ -11,13 +11,13 @@ use invivo_proto::control::iterations::{Begin, Iterations, Lengths};
 use invivo_proto::control::sites::{Site, SiteStats, SiteTable};
 
 /// Fewer iterations of a rank than these are no loop.
-pub const ITERATIONS_MIN: u64 = 3;
+const ITERATIONS_MIN: u64 = 3;
 /// And so many times as many of them as of others are usual.
 const USUAL_MIN: u64 = 2;
 /// A loop has at least this share of the time.
-pub const SHARE_MIN: f64 = 0.01;
+const SHARE_MIN: f64 = 0.01;
 /// Loops of an answer: those with the most time.
-pub const LOOPS_MAX: usize = 32;
+const LOOPS_MAX: usize = 32;
 /// Numbers of iterations that differ by no more than this are the same: by so much, or this share.
 const SAME: (u64, u64) = (2, 50);
 /// The same where one of them begins with bursts, of which the first are missing.
@@ -94,10 +94,12 @@ fn at_place<'a>((site, at): (&'a Site, &'a SiteStats), time_ns: f64) -> Option<L
         return loop_of(Begin::Call).or_else(|| loop_of(Begin::Burst));
     };
     // Where most of the time lies between bursts, their calls are no iterations of their own; where
-    // it does not, gaps were taken for long that are not.
+    // it does not, gaps were taken for long that are not. If all of it lay there, and bursts had so
+    // many calls, the variance would be one less than these squares of the mean.
     let time = &calls.iterations.lengths.time;
     let variance = time.m2 / time.count as f64;
-    let is_uneven = variance > time.mean_ns * time.mean_ns / 4.0;
+    let of_burst = calls.iterations.most as f64 / bursts.iterations.most.max(1) as f64;
+    let is_uneven = variance > time.mean_ns * time.mean_ns * (of_burst - 1.0) / 4.0;
     match is_uneven || calls.share < bursts.share / 10.0 {
         true => Some(bursts),
         false => Some(calls),
@@ -111,10 +113,12 @@ fn is_loop(of: &Loop<'_>) -> bool {
         most,
         ..
     } = &of.iterations;
-    // Gaps that are taken for long by chance are another number on each rank.
-    let are_as_many = of.begin == Begin::Call || *fewest >= most - most / 8;
-    lengths.time.count >= USUAL_MIN.saturating_mul(lengths.others)
-        && are_as_many
+    // Gaps that are long by chance are so at any time, and in another number on each rank.
+    let time = &lengths.time;
+    let are_even = 2.0 * time.m2 < time.count as f64 * time.mean_ns * time.mean_ns;
+    let are_as_many = most.saturating_sub(*fewest) <= (most / 8).max(2);
+    time.count >= USUAL_MIN.saturating_mul(lengths.others)
+        && (of.begin == Begin::Call || are_even && are_as_many)
         && *most >= ITERATIONS_MIN
         && of.share >= SHARE_MIN
 }

@@ -32,8 +32,8 @@ pub struct Stream {
     sum: u64,
     /// How many calls these are.
     calls: u32,
-    /// Time in them.
-    mpi_ns: u64,
+    /// Time in them, in ticks.
+    in_mpi: u64,
     /// How often its records were interrupted.
     interrupted: u32,
     /// By bit: the number of the last call with it.
@@ -46,7 +46,7 @@ pub struct Here {
     /// When it began, in ticks.
     pub at: u64,
     sum: u64,
-    mpi_ns: u64,
+    in_mpi: u64,
     calls: u32,
     interrupted: u32,
 }
@@ -56,7 +56,7 @@ impl Default for Stream {
         Stream {
             sum: 0,
             calls: 0,
-            mpi_ns: 0,
+            in_mpi: 0,
             interrupted: 0,
             last: [0; BITS],
         }
@@ -70,7 +70,7 @@ impl Stream {
         Here {
             at,
             sum: self.sum,
-            mpi_ns: self.mpi_ns,
+            in_mpi: self.in_mpi,
             calls: self.calls,
             interrupted: self.interrupted,
         }
@@ -84,10 +84,10 @@ impl Stream {
         self.last[usize::from(mark.bit)] = self.calls;
     }
 
-    /// And it took so long, pauses subtracted.
+    /// And it took so many ticks, pauses subtracted.
     #[inline(always)]
-    pub fn end_call(&mut self, duration_ns: u64) {
-        self.mpi_ns = self.mpi_ns.wrapping_add(duration_ns);
+    pub fn end_call(&mut self, ticks: u64) {
+        self.in_mpi = self.in_mpi.wrapping_add(ticks);
     }
 
     /// Records are missing: no iteration goes on.
@@ -114,10 +114,10 @@ impl Here {
         self.interrupted == since.interrupted
     }
 
-    /// Time in MPI since then, in ns.
+    /// Time in MPI since then, in ticks.
     #[inline(always)]
-    pub fn mpi_ns(&self, since: &Here) -> u64 {
-        self.mpi_ns.wrapping_sub(since.mpi_ns)
+    pub fn in_mpi(&self, since: &Here) -> u64 {
+        self.in_mpi.wrapping_sub(since.in_mpi)
     }
 
     /// The sum of the calls since then: equal sums are equal calls.

@@ -5,6 +5,7 @@ use super::loops::{self, Loop};
 use super::*;
 use crate::rank_rows::RankRows;
 use crate::sites::{Counts, Sites};
+use crate::testing::Plain;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use invivo_proto::control::profile::Past;
@@ -88,6 +89,19 @@ fn told_apart(rounds: &[Round]) -> (Vec<&Round>, Vec<&Round>) {
     (usual, others)
 }
 
+/// Ticks are ns; the job began at another time.
+struct Later;
+
+impl Clock for Later {
+    fn job_ns(&self, at: u64) -> u64 {
+        7 + at
+    }
+
+    fn duration_ns(&self, ticks: u64) -> u64 {
+        ticks
+    }
+}
+
 fn fed(steps: &[Step]) -> Vec<AtSite> {
     let mut sites: Vec<AtSite> = (0..4).map(AtSite::new).collect();
     let (mut stream, mut at) = (Stream::default(), 0);
@@ -107,7 +121,7 @@ proptest! {
         for (site, found) in fed(&steps).iter().enumerate() {
             let rounds = rounds(&steps, site);
             let (usual, others) = told_apart(&rounds);
-            let lengths = found.calls.lengths(Rank(3), &|ticks| 10 * ticks);
+            let lengths = found.calls.lengths(Rank(3), &Later);
             let mut naive = moments::EMPTY;
             for (_, from, to) in &usual {
                 moments::insert(&mut naive, to - from, Rank(3));
@@ -119,8 +133,8 @@ proptest! {
             let spans: Vec<(u64, u64)> = usual.iter().map(|of| (of.1, of.2)).collect();
             if let (Some(first), Some(last)) = (spans.first(), spans.last()) {
                 let longest = spans.iter().rev().max_by_key(|(from, to)| to - from).unwrap();
-                prop_assert_eq!(lengths.first_ns, 10 * first.0);
-                let past = |of: &(u64, u64)| Past { from_ns: 10 * of.0, to_ns: 10 * of.1 };
+                prop_assert_eq!(lengths.first_ns, 7 + first.0);
+                let past = |of: &(u64, u64)| Past { from_ns: 7 + of.0, to_ns: 7 + of.1 };
                 prop_assert_eq!((lengths.longest, lengths.last), (past(longest), past(last)));
             }
         }
@@ -133,7 +147,7 @@ proptest! {
         let cut = cut.min(steps.len());
         let mut sites = fed(&steps[..cut]);
         let of = |sites: &[AtSite]| -> Vec<Lengths> {
-            let each = sites.iter().map(|of| of.calls.lengths(Rank(0), &|ticks| ticks));
+            let each = sites.iter().map(|of| of.calls.lengths(Rank(0), &Plain));
             each.collect()
         };
         let first = of(&sites);
@@ -221,6 +235,7 @@ impl Program {
         };
         let counts = Counts {
             duration_ns: 10,
+            ticks: 10,
             clipped: false,
             since: 0,
         };
@@ -231,7 +246,7 @@ impl Program {
     }
 
     fn table(&self) -> SiteTable {
-        let iterations = self.sites.iterations(|ticks| ticks);
+        let iterations = self.sites.iterations(&Plain);
         self.sites
             .table(&self.sites.rows(), &iterations, 100, None)
             .table
@@ -394,7 +409,7 @@ fn iterations_are_of_one_thread() {
             site.call((thread, stream), at, 0, |from, to| to - from);
         }
     }
-    let of: BTreeMap<_, _> = site.lengths(Rank(0), &|ticks| ticks).collect();
+    let of: BTreeMap<_, _> = site.lengths(Rank(0), &Plain).collect();
     let calls = &of[&Begin::Call];
     assert_eq!((calls.time.count, calls.time.mean_ns), (9, 100.0));
     assert_eq!(calls.first_ns, 1);
@@ -412,7 +427,7 @@ fn what_was_not_recorded_is_no_iteration() {
     for at in [600, 700] {
         site.call((0, &mut stream), at, 250, |from, to| to - from);
     }
-    let of: BTreeMap<_, _> = site.lengths(Rank(0), &|ticks| ticks).collect();
+    let of: BTreeMap<_, _> = site.lengths(Rank(0), &Plain).collect();
     assert_eq!(of[&Begin::Call].time.count, 3);
 }
 
@@ -427,7 +442,7 @@ fn rows_of_ranks_are_theirs() {
             program.compute(50);
         }
     }
-    let rows: RankRows<_, Lengths> = program.sites.iterations(|ticks| ticks);
+    let rows: RankRows<_, Lengths> = program.sites.iterations(&Plain);
     let counts: Vec<_> = rows
         .iter()
         .map(|(rank, _, of)| (rank.0, of.count()))

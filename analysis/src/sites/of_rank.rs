@@ -3,7 +3,7 @@
 //! go on.
 
 use crate::functions::{Row, bytes};
-use crate::iterations::{AtSite, Stream};
+use crate::iterations::{AtSite, Clock, Stream};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use invivo_proto::control::iterations::{Begin, Lengths};
@@ -11,6 +11,7 @@ use invivo_proto::control::results::FunctionStats;
 use invivo_proto::definition::SITES_MAX;
 use invivo_proto::ids::{Rank, RegionId, SiteId};
 use invivo_proto::record::{Call, Part};
+use invivo_proto::shm::LOCATIONS_MAX;
 
 /// Rows of one rank by site. A place in the program calls one function nearly always; a rank with
 /// more rows than twice its sites counts the rest as calls from other sites.
@@ -19,7 +20,7 @@ pub(super) const RANK_ROWS_MAX: usize = 2 * SITES_MAX as usize;
 /// What rows of a rank are about.
 pub type At = (SiteId, RegionId);
 /// Threads of a rank whose iterations are followed: those that it has first.
-const THREADS_MAX: usize = 64;
+const THREADS_MAX: usize = LOCATIONS_MAX;
 
 #[derive(Clone, Debug)]
 pub(super) struct OfRank {
@@ -55,6 +56,8 @@ fn slot(site: SiteId) -> usize {
 pub struct Counts {
     /// How long it took, pauses subtracted.
     pub duration_ns: u64,
+    /// The same in ticks.
+    pub ticks: u64,
     /// That is only the part of it behind or before a cut.
     pub clipped: bool,
     /// Since when calls have been counted without a gap, in ticks.
@@ -90,7 +93,7 @@ impl OfRank {
         thread: u16,
         call: &Call,
         counts: &Counts,
-        net_ns: impl Fn(u64, u64) -> u64,
+        net: impl Fn(u64, u64) -> u64,
     ) {
         let Call { facts, .. } = call;
         let at = self.row(facts.site, facts.region);
@@ -107,8 +110,8 @@ impl OfRank {
         }
         let begin = call.end.saturating_sub(call.duration);
         let iterations = &mut row.iterations;
-        iterations.call((thread, &mut *stream), begin, counts.since, net_ns);
-        stream.end_call(counts.duration_ns);
+        iterations.call((thread, &mut *stream), begin, counts.since, net);
+        stream.end_call(counts.ticks);
     }
 
     /// Records of a thread are missing, or what follows is of another one.
@@ -139,13 +142,13 @@ impl OfRank {
     /// Iterations that begin with calls of a row.
     pub(super) fn iterations(
         &self,
-        job_ns: &impl Fn(u64) -> u64,
+        clock: &impl Clock,
     ) -> impl Iterator<Item = ((At, Begin), Lengths)> {
         // What was called at others is no place to come to again.
         let rows = self.rows.iter().filter(|of| of.site != SiteId::OTHERS);
         rows.flat_map(move |of| {
             let at = (of.site, of.row.region);
-            let lengths = of.iterations.lengths(self.rank, job_ns);
+            let lengths = of.iterations.lengths(self.rank, clock);
             lengths.map(move |(begin, lengths)| ((at, begin), lengths))
         })
     }

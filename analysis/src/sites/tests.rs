@@ -66,6 +66,7 @@ fn thread(rank: Rank) -> LocationId {
 fn counts(duration_ns: u64, clipped: bool) -> Counts {
     Counts {
         duration_ns,
+        ticks: duration_ns,
         clipped,
         since: 0,
     }
@@ -78,7 +79,7 @@ impl Sites {
 
     /// The table so far.
     fn find(&self, rows_max: u32, waits: Option<&waits::Sums>) -> Found {
-        let iterations = self.iterations(|ticks| ticks);
+        let iterations = self.iterations(&crate::testing::Plain);
         self.table(&self.rows(), &iterations, rows_max, waits)
     }
 

@@ -9,9 +9,9 @@ use std::ops::Range;
 /// Which iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Which {
-    /// The last one that is over
+    /// The last usual one that is over
     Last,
-    /// The longest one
+    /// The longest usual one
     Longest,
 }
 
@@ -59,12 +59,12 @@ pub async fn choose(
     .await?;
     let status = status.status.unwrap_or_default();
     let now_ns = status.recording.unwrap_or_default().now_ns;
-    let begin_ns = now_ns.saturating_sub(status.observed_ns);
     let (name, since) = match which {
         Which::Last => ("the last iteration", row.last_from_ns..row.last_to_ns),
         Which::Longest => ("the longest iteration", row.max_from_ns..row.max_to_ns),
     };
-    let time = begin_ns + since.start..begin_ns + since.end;
+    let at = |ns: u64| loops.begin_ns.saturating_add(ns);
+    let time = at(since.start)..at(since.end);
     Ok(Chosen {
         length_ns: now_ns.saturating_sub(time.start).saturating_add(SLACK_NS),
         said: format!(

@@ -260,16 +260,17 @@ impl Keep for Places {
         };
         let counts = Counts {
             duration_ns: clock.duration_ns(call.duration),
+            ticks: call.duration,
             clipped: false,
             since: 0,
         };
-        let net_ns = |from, to| clock.duration_ns(to - from);
-        sites.record(of, call, parts, &counts, net_ns);
+        sites.record(of, call, parts, &counts, |from, to| to - from);
     }
 
     fn check(&mut self, expected: &Expected) -> Result<()> {
         let Places(clock, sites) = self;
-        let iterations = sites.iterations(|ticks| clock.duration_ns(ticks));
+        let anchor = (0, 0);
+        let iterations = sites.iterations(&JobTime { anchor, clock });
         let found = sites.table(&sites.rows(), &iterations, u32::MAX, None);
         let table = found.table;
         let calls = table.rows.values().map(|row| row.stats.time.count);

@@ -40,7 +40,7 @@ impl Analyses {
     pub(super) fn iterations(&self) -> RankRows<Beginning, Lengths> {
         let (anchor, clock) = (self.anchor, &self.clock);
         let job = JobTime { anchor, clock };
-        self.sites.iterations(|ticks| job.ns(ticks))
+        self.sites.iterations(&job)
     }
 
     /// What an answer is made of.

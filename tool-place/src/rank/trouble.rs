@@ -12,6 +12,7 @@ impl RankRecords {
     pub(super) fn notice_losses(&mut self, thread: usize, at: u64, feed: &mut Feed) {
         let page = self.memory.as_ref().map(Memory::page);
         let status = page.and_then(|page| page.status.get(thread));
+        let opened = self.opened(thread);
         let location = &mut self.locations[thread];
         let counts = location.intake.counts();
         let dropped = match status {
@@ -30,9 +31,10 @@ impl RankRecords {
             .fold(dropped, |sum, more| sum.saturating_add(*more));
         if lost > location.lost_known {
             location.lost_known = lost;
-            location.cut_off.beware();
+            location.cut_off.lost_before(opened);
             feed.analyses.lost(self.rank, at);
         }
+        location.cut_off.reads(location.intake.wants());
     }
 
     pub(super) fn tell_lost(&self, thread: usize, packet: u64, feed: &mut Feed) {

@@ -14,6 +14,7 @@ pub fn reply(table: &SiteTable, begin_ns: u64, coverage: v1::Coverage) -> v1::It
         rows: loops.iter().map(|of| row(of, begin_ns)).collect(),
         analysis: None,
         interval: None,
+        begin_ns,
     }
 }
 

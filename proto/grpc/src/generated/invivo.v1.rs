@@ -776,8 +776,9 @@ pub struct IterationsReply {
     /// How complete this answer is.
     #[prost(message, optional, tag = "1")]
     pub coverage: ::core::option::Option<Coverage>,
-    /// Those with a hundredth of the time or more, and at least three iterations, at most 32; the one
-    /// with the longest iterations first.
+    /// Those of which a rank has three iterations or more, with twice as many usual ones as others at
+    /// least, and whose usual ones have a hundredth of the time or more; at most 32. The one with the
+    /// longest iterations first.
     #[prost(message, repeated, tag = "2")]
     pub rows: ::prost::alloc::vec::Vec<LoopRow>,
     /// Whether call sites are counted, which iterations are found with, and when they were not.
@@ -786,6 +787,9 @@ pub struct IterationsReply {
     /// The interval that the answer is of, where one was requested; absent if nothing of it is kept.
     #[prost(message, optional, tag = "4")]
     pub interval: ::core::option::Option<TableInterval>,
+    /// When the observed time begins, in job time.
+    #[prost(uint64, tag = "5")]
+    pub begin_ns: u64,
 }
 /// One loop. An iteration of a rank goes from one call at its site to the next; times are without
 /// pauses. Points in time are in ns since the beginning of the observed time.
@@ -837,13 +841,13 @@ pub struct LoopRow {
     /// Begin of the longest; with its end, which is later than its length where the job was paused.
     #[prost(uint64, tag = "14")]
     pub max_from_ns: u64,
-    /// Begin of the first.
+    /// Begin of the first usual one.
     #[prost(uint64, tag = "15")]
     pub first_from_ns: u64,
-    /// Begin of the last.
+    /// Begin of the last usual one.
     #[prost(uint64, tag = "16")]
     pub last_from_ns: u64,
-    /// End of the last.
+    /// End of the last usual one.
     #[prost(uint64, tag = "17")]
     pub last_to_ns: u64,
     /// Iterations of all ranks that come to other call sites, or not to all of these, as a time step

@@ -141,15 +141,16 @@ fn no_iteration_goes_across_time_without_call_sites() {
 /// A rank had no packet for some calls: nobody knows between which.
 #[test]
 fn no_iteration_goes_across_a_loss() {
-    let mut steps = Steps::new();
-    steps.run(100, 1100);
-    let dropped = &steps.rank.status().dropped[DropReason::NoPacket as usize];
-    dropped.fetch_add(20, Ordering::Relaxed);
-    steps.run(3100, 6100);
-    let time = steps.found().lengths.time;
-    // Of those soon behind it is not known either.
-    assert!((19..30).contains(&time.count), "{time:?}");
-    assert_eq!(time.max_ns / MS, STEP_MS);
+    let found = around(|steps| {
+        let dropped = &steps.rank.status().dropped[DropReason::NoPacket as usize];
+        dropped.fetch_add(20, Ordering::Relaxed);
+        steps.until(2500);
+        steps.rank.leave();
+        steps.rank.open();
+    });
+    // It may be noticed before the last call has been read.
+    assert!((17..=18).contains(&found.0), "{found:?}");
+    assert_eq!(found.1, STEP_MS);
 }
 
 #[test]
