@@ -11,6 +11,7 @@
 //!
 //! Which of all places are where loops begin is found later, in the table of all ranks: [`loops`].
 
+mod clock;
 mod counted;
 mod gaps;
 pub mod loops;
@@ -19,20 +20,13 @@ mod stream;
 use crate::moments;
 use crate::rank_rows::Sum;
 use alloc::boxed::Box;
+pub use clock::Clock;
 use counted::Counted;
 use gaps::Gaps;
 use invivo_proto::control::iterations::{Begin, Iterations, Lengths};
 use invivo_proto::ids::Rank;
 pub use stream::Stream;
 use stream::{Here, Mark};
-
-/// What ticks are in ns.
-pub trait Clock {
-    /// The time of the job at a tick.
-    fn job_ns(&self, at: u64) -> u64;
-    /// How long so many ticks are.
-    fn duration_ns(&self, ticks: u64) -> u64;
-}
 
 /// The iterations of one call site of one rank: of the thread that called there first.
 #[derive(Clone, Debug)]
@@ -68,8 +62,8 @@ impl AtSite {
         }
     }
 
-    /// A thread begins a call here at `at`. What it did before `known_since` is not known. All times
-    /// are ticks; `net` gives those between two without pauses.
+    /// A thread begins a call here at `at`. What it did before `known_since` is not known. All
+    /// times are ticks; `net` gives those between two without pauses.
     #[inline(always)]
     pub fn call(
         &mut self,

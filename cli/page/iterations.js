@@ -7,6 +7,7 @@ import { Table } from './table.js';
 import { count, duration, share } from './units.js';
 
 /** @typedef {import('./answers').LoopRow} LoopRow */
+/** With its number in the table. @typedef {LoopRow & {number: number}} Row */
 
 /** With what an iteration begins. @param {LoopRow} row */
 function begins(row) {
@@ -26,8 +27,8 @@ export const loops = {
   id: 'iterations',
   title: 'Iterations',
   make(page) {
-    /** @type {Table<LoopRow & {number: number}>} */
-    const table = new Table('Loops of the program', [
+    /** @type {import('./table').Column<Row>[]} */
+    const columns = [
       { head: 'loop', of: (row) => row.number },
       { head: 'an iteration begins with', left: true, of: begins },
       { head: 'called from', left: true, of: (row) => (row.begin ? place(row.begin) : '') },
@@ -46,7 +47,8 @@ export const loops = {
       },
       { head: 'share', of: (row) => row.share, show: (part) => share(part, 1) },
       { head: 'ranks', of: (row) => row.ranks },
-    ]);
+    ];
+    const table = new Table('Loops of the program', columns);
     /** The main loop. @type {LoopRow | null} */
     let main = null;
     /** The iteration that was chosen here: loops stay those of all time.

@@ -77,8 +77,8 @@ impl CutOff {
         self.lost_before = Some(packet);
     }
 
-    /// The next record to be read is in this packet, behind so many bytes. A rank that has no packet
-    /// loses records: what follows is the first of the next one.
+    /// The next record to be read is in this packet, behind so many bytes. A rank loses records
+    /// while it has no packet: what follows is the first of the next one.
     pub fn reads(&mut self, (packet, at): (u64, usize)) {
         let is_near = self.lost_before.is_some_and(|before| packet <= before);
         self.near_loss = is_near && at == 0;

@@ -1,7 +1,7 @@
 //! What is counted of iterations that begin in one way: how long the usual ones are, and how many
 //! others there are. Times are ticks until somebody asks.
 
-use super::Clock;
+use super::clock::Clock;
 use super::stream::{Here, Stream};
 use invivo_proto::control::iterations::Lengths;
 use invivo_proto::control::profile::Past;
