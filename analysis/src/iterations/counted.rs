@@ -23,6 +23,8 @@ pub struct Counted {
     min: u64,
     max: u64,
     last: Iteration,
+    /// A sum of calls, and their sites: of the last one that was looked at.
+    judged: (u64, u64),
     /// When the first began.
     first_from: u64,
     longest: Iteration,
@@ -62,12 +64,16 @@ impl Counted {
             self.usual.vote();
             return self.count(iteration, length);
         }
-        self.judge(sum, stream.sites(from), iteration, length);
+        // What comes in turn with the usual ones is mostly the same again.
+        if sum != self.judged.0 {
+            self.judged = (sum, stream.sites(from));
+        }
+        self.judge(sum, iteration, length);
     }
 
     /// The same where other calls were made, or it is not known what is usual.
-    #[inline(never)]
-    fn judge(&mut self, sum: u64, sites: u64, iteration: Iteration, length: u64) {
+    fn judge(&mut self, sum: u64, iteration: Iteration, length: u64) {
+        let (_, sites) = self.judged;
         if sites == self.usual.sites {
             self.usual.sum = sum;
             self.usual.vote();
@@ -162,6 +168,7 @@ impl Counted {
     pub fn clear(&mut self) {
         *self = Counted {
             usual: self.usual.clone(),
+            judged: self.judged,
             unsure: self.unsure,
             ..Counted::default()
         };

@@ -37,23 +37,25 @@ impl Gaps {
             (self.seen, self.long) = (self.seen + 1, gap.max(1));
             return false;
         }
-        // Nearer as a factor.
+        // Nearer as a factor. Where gaps are alike, which one is nearer is a toss-up, that no
+        // processor foresees: both ways are computed.
         let squared = u128::from(gap) * u128::from(gap);
         let is_upper = squared > u128::from(self.short) * u128::from(self.long);
-        if is_upper {
-            let to = match self.seen {
-                LEARNT => gap.min(self.long.saturating_mul(FACTOR_MAX)),
-                _ => gap,
-            };
-            self.long = nearer(self.long, to);
-            // Where all have become longer, the short ones have as well.
-            self.short = (self.short + self.short / FOLLOW).min(self.long);
-        } else {
-            self.short = nearer(self.short, gap).max(1);
-            self.long = (self.long - self.long / FORGET).max(self.short);
-        }
+        let most = match self.seen {
+            LEARNT => self.long.saturating_mul(FACTOR_MAX),
+            _ => u64::MAX,
+        };
+        let longer = nearer(self.long, gap.min(most));
+        // Where all have become longer, the short ones have as well.
+        let follows = (self.short + self.short / FOLLOW).min(longer);
+        let shorter = nearer(self.short, gap).max(1);
+        let forgets = (self.long - self.long / FORGET).max(shorter);
+        (self.short, self.long) = match is_upper {
+            true => (follows, longer),
+            false => (shorter, forgets),
+        };
         self.seen = (self.seen + 1).min(LEARNT);
-        is_upper && self.seen == LEARNT && self.long / RATIO > self.short
+        is_upper && self.seen == LEARNT && self.long > self.short.saturating_mul(RATIO)
     }
 }
 
