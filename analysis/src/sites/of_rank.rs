@@ -1,6 +1,5 @@
 //! Rows of one rank by call site, each reached through an index by the rank's own number of the
-//! site. Rows stay when what they count is taken: iterations
-//! go on.
+//! site. Rows stay when what they count is taken: iterations go on.
 
 use crate::functions::{Row, bytes};
 use crate::iterations::{AtSite, Clock, Stream};
