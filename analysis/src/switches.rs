@@ -56,10 +56,10 @@ pub struct Switches {
     on: AnalysisSet,
     gaps: [Gaps; ANALYSES],
     since_ns: [u64; ANALYSES],
-    /// How often the matching of messages was switched on, and when last, in ticks.
-    matching: (u64, u64),
-    /// When call sites were switched on last, in ticks.
-    sites_since: u64,
+    /// How often the matching of messages was switched on.
+    matchings: u64,
+    /// When each was switched on last, in ticks.
+    on_since: [u64; ANALYSES],
 }
 
 impl Default for Switches {
@@ -78,8 +78,8 @@ impl Switches {
             on,
             gaps: Default::default(),
             since_ns: [0; ANALYSES],
-            matching: (0, 0),
-            sites_since: 0,
+            matchings: 0,
+            on_since: [0; ANALYSES],
         };
         for analysis in AnalysisSet::ALL.switched(on, false).iter() {
             open(&mut switches.gaps[analysis as usize], 0);
@@ -102,12 +102,14 @@ impl Switches {
     /// How often the matching of messages was switched on, and when last, in ticks. Who matches
     /// begins anew when this has changed, before the next call.
     pub fn matching(&self) -> (u64, u64) {
-        self.matching
+        (self.matchings, self.on_since(Analysis::Messages))
     }
 
-    /// When call sites were switched on last, in ticks; 0 where they have been on from the start.
-    pub fn sites_since(&self) -> u64 {
-        self.sites_since
+    /// When an analysis was switched on last, in ticks; 0 if it never was, or has been on from the
+    /// start.
+    #[inline]
+    pub fn on_since(&self, analysis: Analysis) -> u64 {
+        self.on_since[analysis as usize]
     }
 
     /// Plans a change. One that would come before another that is planned comes right behind it.
@@ -188,15 +190,13 @@ impl Switches {
             let index = analysis as usize;
             self.since_ns[index] = planned.job_ns;
             if is {
+                self.on_since[index] = planned.ticks;
                 close(&mut self.gaps[index], planned.job_ns);
             } else {
                 open(&mut self.gaps[index], planned.job_ns);
             }
             if is && analysis == Analysis::Messages {
-                self.matching = (self.matching.0 + 1, planned.ticks);
-            }
-            if is && analysis == Analysis::Sites {
-                self.sites_since = planned.ticks;
+                self.matchings += 1;
             }
         }
         if on != self.on {

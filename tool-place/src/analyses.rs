@@ -360,6 +360,7 @@ impl OneSink<'_> {
     /// A call and its parts; `clipped` where that is only a part of the call.
     #[inline]
     pub fn call(&mut self, call: &Call, parts: &[Part], clipped: bool) {
+        let location = self.location();
         let analyses = &mut *self.analyses;
         let begin = call.end.saturating_sub(call.duration);
         let of_rank = &mut analyses.ranks[self.index];
@@ -386,19 +387,15 @@ impl OneSink<'_> {
                 .record(self.rank, call, parts, duration_ns, clipped);
         }
         if on.contains(Analysis::Sites) {
-            let of = LocationId {
-                rank: self.rank,
-                thread: self.thread,
-            };
             let counts = Counts {
                 duration_ns,
                 ticks: net.ticks,
                 clipped,
-                since: analyses.switches.sites_since(),
+                since: analyses.switches.on_since(Analysis::Sites),
             };
             let pauses = &of_rank.pauses;
             let net = |from, to| pauses.net(from, to).ticks;
-            analyses.sites.record(of, call, parts, &counts, net);
+            analyses.sites.record(location, call, parts, &counts, net);
         }
         if on.contains(Analysis::Matrix) {
             analyses.matrix.record(self.rank, call, parts);
@@ -418,6 +415,7 @@ impl OneSink<'_> {
     /// The same of a call that a switch may have cut: what lies before counts for nothing.
     #[cold]
     fn call_near_switch(&mut self, call: &Call, parts: &[Part], duration_ns: u64, clipped: bool) {
+        let location = self.location();
         let analyses = &mut *self.analyses;
         let begin = call.end.saturating_sub(call.duration);
         let Share { on, from } = analyses.switches.judge(begin, call.end);
@@ -438,10 +436,6 @@ impl OneSink<'_> {
         }
         if on.contains(Analysis::Sites) {
             let (duration_ns, clipped) = behind(Analysis::Sites);
-            let of = LocationId {
-                rank: self.rank,
-                thread: self.thread,
-            };
             let counts = Counts {
                 duration_ns,
                 ticks: pauses.net(begin, call.end).ticks,
@@ -449,7 +443,7 @@ impl OneSink<'_> {
                 since: from[Analysis::Sites as usize],
             };
             let net = |from, to| pauses.net(from, to).ticks;
-            analyses.sites.record(of, call, parts, &counts, net);
+            analyses.sites.record(location, call, parts, &counts, net);
         }
         if on.contains(Analysis::Matrix) {
             analyses.matrix.record(self.rank, call, parts);

@@ -41,7 +41,9 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         let nothing = (reply.rows.is_empty(), "no loop was found");
         let table = || iterations::text(&reply);
         let mut text = args.when.told(reply.interval.as_ref(), nothing, table);
-        if let Some(hint) = iterations::hint(&reply) {
+        // Loops of a part of the run have other numbers.
+        let hint = iterations::hint(&reply).filter(|_| !args.when.is_given());
+        if let Some(hint) = hint {
             text.push_str(&format!("{hint}\n"));
         }
         text.push('\n');

@@ -115,6 +115,7 @@ impl OneSink<'_> {
         self.analyses.regions.follow(location, time, open);
     }
 
+    #[inline(always)]
     pub(super) fn location(&self) -> LocationId {
         LocationId {
             rank: self.rank,
