@@ -2,13 +2,17 @@
  *
  * In each round rank 0 waits in `halo`, in `norm` and in `gather` for rank 1, which works (sleeps,
  * outside of MPI) for two units where rank 0 works for one; while LOG_DIR/slower is there rank 1 works
- * so much longer before `norm` that rank 0 waits there for 5 % longer. It runs until LOG_DIR/stop
- * appears, and leaves LOG_DIR/RANK.begun when its rounds begin. */
+ * so much longer before `norm` that rank 0 waits there for 5 % longer. Both work for so much less at
+ * the end of the round: there are as many rounds in a second, and nothing else is different. It runs
+ * until LOG_DIR/stop appears, and leaves LOG_DIR/RANK.begun when its rounds begin. */
 #include "counting.h"
 #include "flag_file.h"
 
 #include <mpi.h>
 #include <time.h>
+
+/* 5 % of a unit. */
+#define LONGER_US (unit_us / 20)
 
 static long unit_us;
 static int rank;
@@ -44,7 +48,7 @@ __attribute__((noinline)) static long halo(long value)
 __attribute__((noinline)) static long norm(long value, int slower)
 {
     long all = 0;
-    long longer_us = slower ? unit_us / 20 : 0;
+    long longer_us = slower ? LONGER_US : 0;
     work(rank == 1 ? 2 * unit_us + longer_us : unit_us);
     CALL(MPI_Allreduce)(&value, &all, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
     return all;
@@ -71,8 +75,10 @@ int main(int argc, char **argv)
     /* All ranks go on, or none: rank 0 looks. Bits of one sum, so that it is one call. */
     for (long round = 0, flags = 0; !(flags & 1); round++) {
         halo(round);
-        norm(round, flags & 2 ? 1 : 0);
+        int slower = flags & 2 ? 1 : 0;
+        norm(round, slower);
         gather(round);
+        work(slower ? unit_us - LONGER_US : unit_us);
         flags = sum(rank == 0 ? flag_is_set("stop") + 2 * flag_is_set("slower") : 0);
     }
     CALL(MPI_Finalize)();
