@@ -11,6 +11,7 @@
 //! `MPI_PROC_NULL` moves no bytes, a receive counts what came and not the room for it, and an
 //! operation that was cancelled receives nothing.
 
+use crate::histogram;
 use crate::history::cover;
 use crate::moments;
 use crate::rank_rows::{RankRows, Sum};
@@ -233,6 +234,21 @@ pub fn bytes(facts: &Facts) -> (u64, u64) {
     }
 }
 
+/// What an operation moved by the time of this record, if it is to be counted as one: the larger of
+/// what the rank sent and received. Of messages also the empty ones.
+#[inline(always)]
+pub fn size(facts: &Facts) -> Option<u64> {
+    let (out, into) = bytes(facts);
+    let is_message = match facts.kind {
+        RecordKind::Send | RecordKind::PostSend => facts.peer != peer::NULL,
+        RecordKind::Recv | RecordKind::CompletedRecv => facts.peer != peer::NULL,
+        // It was counted when it was posted.
+        RecordKind::CompletedCollective => return None,
+        _ => false,
+    };
+    (is_message || out | into != 0).then_some(out.max(into))
+}
+
 /// The table of these rows, with those `rank_rows_max` rows by rank beside the merged ones that
 /// have the most time ([`RANK_ROWS_MAX`] at most).
 pub fn table(rows: &RankRows<RegionId>, rank_rows_max: u32) -> FunctionTable {
@@ -296,6 +312,9 @@ pub fn merge(into: &mut FunctionTable, from: FunctionTable) {
     // The table of nobody asks for no rows; all others of one question ask for the same.
     into.rank_rows_max = into.rank_rows_max.max(from.rank_rows_max);
     into.rank_rows_total = into.rank_rows_total.saturating_add(from.rank_rows_total);
+    for (region, of) in &from.distributions {
+        histogram::add(into.distributions.entry(*region).or_default(), of);
+    }
     for (key, stats) in &from.rank_rows {
         add(into.rank_rows.entry(*key).or_default(), stats);
     }

@@ -23,6 +23,7 @@ pub mod functions;
 pub mod grid;
 pub mod groups;
 pub mod hang;
+pub mod histogram;
 pub mod history;
 pub mod iterations;
 pub mod matrix;

@@ -5,7 +5,7 @@ use invivo_proto::control::results::FunctionStats;
 use invivo_proto::ids::Rank;
 
 /// What is counted in a row.
-pub trait Sum: Copy {
+pub trait Sum: Clone {
     /// Adds what was counted elsewhere, or at another time.
     fn add(&mut self, from: &Self);
 }
@@ -55,7 +55,7 @@ impl<K: Copy + Ord, V: Sum> RankRows<K, V> {
             while own.next_if(|own| own.0 < *key).is_some() {}
             match own.next_if(|own| own.0 == *key) {
                 Some(own) => own.1.add(row),
-                None => new.push((*key, *row)),
+                None => new.push((*key, row.clone())),
             }
         }
         // Mostly there is none: the same is called again and again.
@@ -75,15 +75,16 @@ impl<K: Copy + Ord, V: Sum> RankRows<K, V> {
         }
         let (mut rank, mut rows) = (None, 0);
         let mut beyond: Vec<((Rank, K), V)> = Vec::new();
-        self.0.retain(|&((of, key), row)| {
+        self.0.retain(|((of, key), row)| {
+            let (of, key) = (*of, *key);
             rows = if rank == Some(of) { rows + 1 } else { 1 };
             rank = Some(of);
             let stays = rows <= most || other(key) == key;
             if !stays {
                 let key = (of, other(key));
                 match beyond.iter_mut().rev().find(|(known, _)| *known == key) {
-                    Some((_, sum)) => sum.add(&row),
-                    None => beyond.push((key, row)),
+                    Some((_, sum)) => sum.add(row),
+                    None => beyond.push((key, row.clone())),
                 }
             }
             stays

@@ -13,13 +13,15 @@ mod of_rank;
 
 use crate::code_files::CodeFiles;
 use crate::functions::add;
+use crate::histogram;
 use crate::history::cover;
 use crate::iterations::{self, Clock};
-use crate::rank_rows::RankRows;
+use crate::rank_rows::{RankRows, Sum};
 use crate::waits::{self, Sums};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
+use invivo_proto::control::histogram::Distribution;
 use invivo_proto::control::iterations::{Begin, Iterations, Lengths};
 use invivo_proto::control::local::Module;
 use invivo_proto::control::sites::{Place, ROWS_MAX, Site, SiteStats, SiteTable};
@@ -124,16 +126,28 @@ impl Sites {
         RankRows::new(all)
     }
 
+    /// How durations and sizes are distributed so far.
+    pub fn distributions(&self) -> RankRows<At, Distribution> {
+        let mut all = Vec::new();
+        for of in &self.ranks {
+            let rows = of.distributions();
+            all.extend(rows.map(|(at, row)| ((of.rank, at), row)));
+        }
+        RankRows::new(all)
+    }
+
     /// From now on it counts anew. What the ranks defined stays.
     pub fn clear(&mut self) {
         self.ranks.iter_mut().for_each(OfRank::clear);
     }
 
     /// The table of these rows: those `rows_max` that have the most time ([`ROWS_MAX`] at most),
-    /// with the iterations that begin there, and the waiting of these ranks, where that is known.
+    /// with how these calls are distributed, the iterations that begin there, and the waiting of
+    /// these ranks, where that is known.
     pub fn table(
         &self,
         rows: &RankRows<At>,
+        distributions: &RankRows<At, Distribution>,
         iterations: &RankRows<Beginning, Lengths>,
         rows_max: u32,
         waits: Option<&Sums>,
@@ -158,6 +172,16 @@ impl Sites {
                 ..SiteStats::default()
             };
             add_row(&mut found.table.rows, site, stats);
+        }
+        for (rank, (site, region), of) in distributions.iter() {
+            if latest.is_none_or(|of| of.rank != rank) {
+                latest = self.known(rank);
+            }
+            let (place, _) = self.place(latest, site);
+            // Calls of the same time are in the same rows.
+            if let Some(row) = found.table.rows.get_mut(&Site { place, region }) {
+                histogram::add(&mut row.distribution, of);
+            }
         }
         for (rank, ((site, region), begin), lengths) in iterations.iter() {
             if latest.is_none_or(|of| of.rank != rank) {
@@ -252,6 +276,7 @@ fn add_row(rows: &mut BTreeMap<Site, SiteStats>, site: Site, from: SiteStats) {
         Some(into) => {
             add(&mut into.stats, &from.stats);
             into.ranks = into.ranks.saturating_add(from.ranks);
+            histogram::add(&mut into.distribution, &from.distribution);
             for (begin, from) in &from.iterations {
                 let into = into.iterations.entry(*begin).or_insert(Iterations::EMPTY);
                 iterations::merge(into, from);
@@ -268,7 +293,7 @@ fn add_row(rows: &mut BTreeMap<Site, SiteStats>, site: Site, from: SiteStats) {
 }
 
 /// Keeps as many rows of each rank as it may have; calls at further sites count as at others.
-pub fn limit(rows: &mut RankRows<At>) {
+pub fn limit<V: Sum>(rows: &mut RankRows<At, V>) {
     rows.limit(RANK_ROWS_MAX, |(_, region)| (SiteId::OTHERS, region));
 }
 

@@ -202,6 +202,22 @@ export interface FunctionRow {
   bytes_out: number;
   bytes_in: number;
   clipped: number;
+  durations: Distribution | null;
+  sizes: Distribution | null;
+}
+
+export interface Distribution {
+  count: number;
+  p50: number;
+  p90: number;
+  p99: number;
+  bins: HistogramBin[];
+}
+
+export interface HistogramBin {
+  least: number;
+  most: number;
+  count: number;
 }
 
 export interface CallSitesReply {

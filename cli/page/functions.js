@@ -2,6 +2,7 @@
 
 import { chosenTime, ofTime } from './chosen.js';
 import { place } from './code.js';
+import { histogram } from './histogram.js';
 import { choice, el, say, showNotes } from './dom.js';
 import { Table } from './table.js';
 import { count, counted, duration, share, size } from './units.js';
@@ -18,6 +19,9 @@ const WAYS = /** @type {[string, string][]} */ ([
 /** Rows of the answer; the table says how many there are beyond. */
 const ROWS_MAX = 4096;
 
+/** A duration that is not known of every row. @param {number} ns */
+const known = (ns) => (ns < 0 ? '-' : duration(ns));
+
 /** @type {import('./screen').Screen} */
 export const functions = {
   id: 'functions',
@@ -33,6 +37,8 @@ export const functions = {
       { head: 'time', of: (row) => of(row).time_ns, show: duration },
       { head: 'share', of: (row) => of(row).time_ns, show: (ns) => share(ns, whole) },
       { head: 'mean', of: (row) => of(row).mean_ns, show: duration },
+      { head: 'median', of: (row) => of(row).durations?.p50 ?? -1, show: known },
+      { head: 'p99', of: (row) => of(row).durations?.p99 ?? -1, show: known },
       { head: 'sigma', of: (row) => of(row).stddev_ns, show: duration },
       { head: 'min', of: (row) => of(row).min_ns, show: duration },
       { head: 'max', of: (row) => of(row).max_ns, show: duration },
@@ -61,14 +67,30 @@ export const functions = {
     ]);
 
     const tables = el('div', {}, all.node);
+    let drawn = '';
+    const bars = histogram();
+    const drawing = choice('Histogram of', [['', 'no function']], (value) => {
+      drawn = value;
+      page.renew();
+    });
+    drawing.node.append(' ');
     const limits = el('p', { class: 'dim' });
     const notes = el('pre');
     const ways = choice('Functions of', WAYS, (value) => {
       way = value;
       const made = { all: all.node, rank: byRank.node, site: bySite.node }[value];
       if (made) tables.replaceChildren(made);
+      drawing.node.hidden = bars.node.hidden = value === 'site';
       page.renew();
     });
+
+    /** Functions that are not called any more stay. @param {FunctionRow[]} rows */
+    function offer(rows) {
+      const known = new Set([...drawing.select.options].map((option) => option.value));
+      for (const { function: name } of rows) {
+        if (!known.has(name)) drawing.select.append(el('option', { value: name }, name));
+      }
+    }
 
     async function sites() {
       /** @type {import('./answers').CallSitesReply} */
@@ -93,9 +115,12 @@ export const functions = {
 
     async function table() {
       const byRanks = way === 'rank';
-      const words = byRanks ? { per_rank: true, rows: ROWS_MAX } : {};
-      /** @type {import('./answers').FunctionsReply} */
+      const ranked = byRanks ? { per_rank: true, rows: ROWS_MAX } : {};
+      const words = drawn ? { ...ranked, histogram: drawn } : ranked;
+      /** @type {import('./answers').FunctionsReply & {histogram?: any}} */
       const reply = await page.ask('functions', { ...words, ...chosenTime(page) });
+      offer(reply.rows);
+      bars.show(reply.histogram ?? null);
       whole = reply.rows.reduce((sum, row) => sum + row.time_ns, 0);
       all.show(reply.rows);
       const { selection } = page;
@@ -115,7 +140,15 @@ export const functions = {
     }
 
     return {
-      node: el('div', {}, el('div', { class: 'controls' }, ways.node), limits, tables, notes),
+      node: el(
+        'div',
+        {},
+        el('div', { class: 'controls' }, ways.node, ' ', drawing.node),
+        limits,
+        bars.node,
+        tables,
+        notes,
+      ),
       renew: () => (way === 'site' ? sites() : table()),
     };
   },

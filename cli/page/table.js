@@ -10,6 +10,7 @@ import { counted } from './units.js';
  * @property {(row: Row) => string | number} of the value, by which it is sorted
  * @property {(value: any, row: Row) => string} [show] how it is shown
  * @property {boolean} [left] text, and not a number
+ * @property {(row: Row) => number} [bar] how much of the cell a bar fills, 0 to 1
  */
 
 /** As many as are read; more cost time at each update. */
@@ -98,6 +99,10 @@ export class Table {
       const cell = line.cells[at] ?? line.insertCell();
       const value = column.of(row);
       if (column.left) cell.className = 'left';
+      if (column.bar) {
+        cell.className = 'bar';
+        cell.style.setProperty('--share', `${column.bar(row)}`);
+      }
       // The number itself stands beside the one that is shown.
       cell.dataset.value = `${value}`;
       const text = column.show ? column.show(value, row) : `${value}`;

@@ -9,6 +9,7 @@ pub mod fault;
 pub mod framing;
 pub mod grid;
 pub mod hang;
+pub mod histogram;
 pub mod iterations;
 pub mod link;
 pub mod local;

@@ -23,6 +23,7 @@ class Looks(Calls):
         per_rank: bool = False,
         rank_rows: int = 4096,
         *,
+        histograms: bool = False,
         since: float | None = None,
         until: float | None = None,
         last: float | None = None,
@@ -31,6 +32,7 @@ class Looks(Calls):
         of an interval.
 
         per_rank: also `rank_rows`, a row for each rank and function, at most so many (65536).
+        histograms: the distributions of durations (in ns) and sizes (in bytes) have their bins.
         since, until, last: as of `grid`. The table is of all pieces of the run that the interval
             touches, and `interval` says where these begin and end; None where nothing is kept.
         """
@@ -39,6 +41,7 @@ class Looks(Calls):
             answers.FunctionsReply,
             per_rank=per_rank,
             rank_rows_max=rank_rows,
+            histograms=histograms,
             **_interval(since, until, last),
         )
 
@@ -46,16 +49,24 @@ class Looks(Calls):
         self,
         rows: int = 2048,
         *,
+        histograms: bool = False,
         since: float | None = None,
         until: float | None = None,
         last: float | None = None,
     ) -> answers.CallSitesReply:
         """Calls, time and bytes by where in the program calls are made; at most 2048 rows.
 
+        histograms: as of `functions`.
         since, until, last: as of `functions`.
         """
         interval = _interval(since, until, last)
-        return self._ask("CallSites", answers.CallSitesReply, rows_max=rows, **interval)
+        return self._ask(
+            "CallSites",
+            answers.CallSitesReply,
+            rows_max=rows,
+            histograms=histograms,
+            **interval,
+        )
 
     def regions(
         self,

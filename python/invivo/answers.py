@@ -441,6 +441,42 @@ class FunctionRow(Answer):
     """Bytes received, counted at completion."""
     clipped: int
     """Calls of which only the part after or before a cut (reset, window) is counted."""
+    durations: Distribution | None
+    """Their durations, in ns. They are kept with the call sites: where these were not always on
+    there are fewer than calls, and where they were never on, or in rows by rank, it is absent."""
+    sizes: Distribution | None
+    """What each operation moved, in bytes: the larger of what the rank sent and received in it.
+    Absent where none moved anything."""
+
+
+@dataclass(frozen=True)
+class Distribution(Answer):
+    """How values are distributed. They are counted in bins of a sixteenth of the value or less;
+    where there would be more than 64 bins, each is twice as wide. A quantile of durations is the
+    middle of the bin in which it lies, one of sizes the least value of the bin."""
+
+    count: int
+    """Number of values."""
+    p50: int
+    """Half of the values are not larger."""
+    p90: int
+    """90 % of the values are not larger."""
+    p99: int
+    """99 % of the values are not larger."""
+    bins: list[HistogramBin]
+    """The bins that hold values, from small to large, where histograms were requested."""
+
+
+@dataclass(frozen=True)
+class HistogramBin(Answer):
+    """Values that are close to each other."""
+
+    least: int
+    """The least value that belongs to it."""
+    most: int
+    """The greatest value that belongs to it."""
+    count: int
+    """Number of values."""
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,11 @@ def test_answers_are_those_of_the_command(observed, job):
             ),
         ]:
             same(lambda: ask().to_dict(), lambda: observed.cli(*words)[0])
+        barriers = lambda rows: [row for row in rows if row["function"] == "MPI_Barrier"]
+        same(
+            lambda: barriers(job.functions(histograms=True).to_dict()["rows"]),
+            lambda: observed.cli("functions", "--histogram", "MPI_Barrier")[0]["rows"],
+        )
         # But for shares of the time, which goes on.
         loops = lambda rows: [(row["iterations_max"], row["mean_ns"], row["usual"]) for row in rows]
         assert job.iterations().rows
@@ -175,6 +180,8 @@ def test_tables_are_made_by_pandas(observed, job):
     settled(job)
     table = job.functions().frame().set_index("function")
     assert table.loc["MPI_Barrier", "calls"] == RANKS * ROUNDS
+    assert (table["durations.p50"] <= table["durations.p99"]).all()
+    assert (table["durations.p99"] <= table["max_ns"]).all()
     matrix = job.matrix().frame()
     assert list(matrix["sent.bytes"]) == [ROUNDS * EXCHANGES * BYTES] * RANKS
     sites = job.call_sites().frame()

@@ -1,5 +1,6 @@
 //! The table of call sites: where in the program calls are made.
 
+use super::functions::{QUANTILES, are_distributed, quantiles};
 use super::table::{Side, Table};
 use super::units::{bytes, count, counted, duration, duration_f64, share};
 use invivo_grpc::convert::sites::cut;
@@ -92,12 +93,16 @@ pub fn by_site(reply: &CallSitesReply) -> Table {
         ("time", Side::Right),
         ("share", Side::Right),
         ("mean", Side::Right),
+    ];
+    let distributed = are_distributed(rows.iter().map(|(_, calls)| *calls));
+    columns.extend(QUANTILES.iter().filter(|_| distributed));
+    columns.extend([
         ("max", Side::Right),
         ("of rank", Side::Right),
         ("ranks", Side::Right),
         ("sent", Side::Right),
         ("received", Side::Right),
-    ];
+    ]);
     columns.extend(clipped.then_some(("clipped", Side::Right)));
     let mut table = Table::new(columns);
     for (row, calls) in rows {
@@ -108,12 +113,15 @@ pub fn by_site(reply: &CallSitesReply) -> Table {
             duration(calls.time_ns),
             share(calls.time_ns as f64, whole as f64),
             duration_f64(calls.mean_ns),
+        ];
+        cells.extend(quantiles(calls).into_iter().filter(|_| distributed));
+        cells.extend([
             duration(calls.max_ns),
             calls.max_rank.to_string(),
             row.ranks.to_string(),
             bytes(calls.bytes_out),
             bytes(calls.bytes_in),
-        ];
+        ]);
         cells.extend(clipped.then(|| count(calls.clipped)));
         table.row(cells);
     }

@@ -11,6 +11,7 @@ use crate::rows::{
 };
 use crate::timeline_pages::EndContext;
 use invivo_grpc::convert;
+use invivo_grpc::convert::distribution::Bins;
 use invivo_grpc::v1;
 use invivo_proto::control::analyses::Analysis;
 use invivo_proto::control::link::Final;
@@ -109,7 +110,7 @@ fn wait_states(waits: &WaitStates) -> Option<v1::WaitStatesReply> {
 impl Report {
     /// Of a job's result, and what its end was like.
     pub fn of(result: &Final, saved: &EndContext) -> Report {
-        let (totals, functions) = convert::function_rows(&result.functions);
+        let (totals, functions) = convert::function_rows(&result.functions, Bins::LeftOut);
         let status = v1::JobStatus::from(&result.status);
         let ended = result.ended.iter().map(|ended| {
             let mut faults = saved.faults.iter();
@@ -136,6 +137,7 @@ impl Report {
             call_sites: Report::call_sites(convert::sites::reply(
                 &result.sites,
                 u32::MAX,
+                Bins::LeftOut,
                 v1::Coverage::default(),
             )),
             loops: Report::loops(convert::iterations::reply(

@@ -41,6 +41,23 @@ fn is_clipped(rows: &[FunctionRow]) -> bool {
     rows.iter().any(|row| row.clipped > 0)
 }
 
+/// The median of the durations and what 99 % of them are up to; of a row of which that is not known
+/// nothing.
+pub(crate) fn quantiles(row: &FunctionRow) -> [String; 2] {
+    match &row.durations {
+        Some(of) => [of.p50, of.p99].map(duration),
+        None => ["-", "-"].map(String::from),
+    }
+}
+
+/// Whether these are known of a row, so that there are columns for them.
+pub(crate) fn are_distributed<'a>(rows: impl IntoIterator<Item = &'a FunctionRow>) -> bool {
+    rows.into_iter().any(|row| row.durations.is_some())
+}
+
+/// The heads of these columns.
+pub(crate) const QUANTILES: [(&str, Side); 2] = [("median", Side::Right), ("p99", Side::Right)];
+
 /// All ranks together, the function with the most time first.
 pub fn text(rows: &[FunctionRow]) -> String {
     if rows.is_empty() {
@@ -66,13 +83,17 @@ pub(crate) fn table(rows: &[FunctionRow]) -> Table {
         ("time", Side::Right),
         ("share", Side::Right),
         ("mean", Side::Right),
+    ];
+    let distributed = are_distributed(rows);
+    columns.extend(QUANTILES.iter().filter(|_| distributed));
+    columns.extend([
         ("sigma", Side::Right),
         ("min", Side::Right),
         ("max", Side::Right),
         ("of rank", Side::Right),
         ("sent", Side::Right),
         ("received", Side::Right),
-    ];
+    ]);
     columns.extend(clipped.then_some(("clipped", Side::Right)));
     let mut table = Table::new(columns);
     for row in rows {
@@ -82,13 +103,16 @@ pub(crate) fn table(rows: &[FunctionRow]) -> Table {
             duration(row.time_ns),
             share(row.time_ns as f64, whole as f64),
             duration_f64(row.mean_ns),
+        ];
+        cells.extend(quantiles(row).into_iter().filter(|_| distributed));
+        cells.extend([
             duration_f64(row.stddev_ns),
             duration(row.min_ns),
             duration(row.max_ns),
             row.max_rank.to_string(),
             bytes(row.bytes_out),
             bytes(row.bytes_in),
-        ];
+        ]);
         cells.extend(clipped.then(|| count(row.clipped)));
         table.row(cells);
     }
@@ -149,7 +173,7 @@ pub(crate) fn table_by_rank(rows: &[FunctionRow], rows_max: usize) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use invivo_grpc::v1::RecordingStatus;
+    use invivo_grpc::v1::{Distribution, RecordingStatus};
 
     fn row(function: &str, rank: Option<u32>, time_ns: u64) -> FunctionRow {
         FunctionRow {
@@ -165,6 +189,8 @@ mod tests {
             bytes_out: 2048,
             bytes_in: 0,
             clipped: 0,
+            durations: None,
+            sizes: None,
         }
     }
 
@@ -224,6 +250,29 @@ mod tests {
              MPI_Send      2  1.00 ms  25.0 %   500 us    0 s  1 ns  1.00 ms        3  2.00 KiB  \
              \x20    0 B\n"
         );
+    }
+
+    #[test]
+    fn the_median_has_a_column_where_it_is_known() {
+        let known = FunctionRow {
+            durations: Some(Distribution {
+                count: 2,
+                p50: 1_200_000,
+                p90: 2_000_000,
+                p99: 2_300_000,
+                bins: Vec::new(),
+            }),
+            ..row("MPI_Recv", None, 3_000_000)
+        };
+        let rows = [known, row("MPI_Send", None, 1)];
+        let text = text(&rows);
+        let lines: Vec<Vec<&str>> = text
+            .lines()
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        assert_eq!(lines[0][5..8], ["median", "p99", "sigma"], "{text}");
+        assert!(text.contains("1.50 ms  1.20 ms  2.30 ms"), "{text}");
+        assert_eq!(lines[2][8..10], ["-", "-"], "{text}");
     }
 
     #[test]

@@ -7,8 +7,8 @@
 //! compare explain                     runs beside each other; what limits a job, in a sentence
 //! death fault efficiency left_out     parts of these
 //! timeline_pages timeline      pages become an observation, and that a picture and a file
-//! analyses call_sites coverage functions iterations matrix profile recording regions selection
-//! status wait_states waits_by_site
+//! analyses call_sites coverage functions histogram iterations matrix profile recording regions
+//! selection status wait_states waits_by_site
 //!                                     tables, sentences about an answer
 //! table units glyphs terminal         columns, numbers with units, characters
 //! ```
@@ -29,6 +29,7 @@ pub mod explain;
 pub mod fault;
 pub mod functions;
 pub mod glyphs;
+pub mod histogram;
 mod html;
 pub mod iterations;
 mod json;

@@ -69,6 +69,86 @@ pub struct Row {
     pub max_rank: u32,
     /// Of the calls, those of which only a part is counted, as a cut went through them.
     pub clipped: u64,
+    /// How long calls took; nothing where that was not kept, as by rank.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub durations: Option<Durations>,
+    /// Bytes that operations moved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<Sizes>,
+}
+
+/// How long calls took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(default)]
+pub struct Durations {
+    /// Calls of which that is known.
+    pub count: u64,
+    /// Half of them took no longer.
+    pub p50_seconds: f64,
+    /// Nor did 90 % of them.
+    pub p90_seconds: f64,
+    /// Nor did 99 % of them.
+    pub p99_seconds: f64,
+}
+
+/// Bytes that operations moved, of which each counts once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default)]
+pub struct Sizes {
+    /// Operations.
+    pub count: u64,
+    /// Half of them moved no more.
+    pub p50_bytes: u64,
+    /// Nor did 90 % of them.
+    pub p90_bytes: u64,
+    /// Nor did 99 % of them.
+    pub p99_bytes: u64,
+}
+
+impl From<v1::Distribution> for Durations {
+    fn from(of: v1::Distribution) -> Durations {
+        Durations {
+            count: of.count,
+            p50_seconds: seconds(of.p50 as f64),
+            p90_seconds: seconds(of.p90 as f64),
+            p99_seconds: seconds(of.p99 as f64),
+        }
+    }
+}
+
+impl From<Durations> for v1::Distribution {
+    fn from(of: Durations) -> v1::Distribution {
+        v1::Distribution {
+            count: of.count,
+            p50: ns(of.p50_seconds),
+            p90: ns(of.p90_seconds),
+            p99: ns(of.p99_seconds),
+            bins: Vec::new(),
+        }
+    }
+}
+
+impl From<v1::Distribution> for Sizes {
+    fn from(of: v1::Distribution) -> Sizes {
+        Sizes {
+            count: of.count,
+            p50_bytes: of.p50,
+            p90_bytes: of.p90,
+            p99_bytes: of.p99,
+        }
+    }
+}
+
+impl From<Sizes> for v1::Distribution {
+    fn from(of: Sizes) -> v1::Distribution {
+        v1::Distribution {
+            count: of.count,
+            p50: of.p50_bytes,
+            p90: of.p90_bytes,
+            p99: of.p99_bytes,
+            bins: Vec::new(),
+        }
+    }
 }
 
 impl From<v1::FunctionRow> for Row {
@@ -88,6 +168,8 @@ impl From<v1::FunctionRow> for Row {
             max_seconds: seconds(row.max_ns as f64),
             max_rank: row.max_rank,
             clipped: row.clipped,
+            durations: row.durations.map(Durations::from),
+            sizes: row.sizes.map(Sizes::from),
         }
     }
 }
@@ -107,6 +189,8 @@ impl From<&Row> for v1::FunctionRow {
             bytes_out: row.bytes_out,
             bytes_in: row.bytes_in,
             clipped: row.clipped,
+            durations: row.durations.map(v1::Distribution::from),
+            sizes: row.sizes.map(v1::Distribution::from),
         }
     }
 }

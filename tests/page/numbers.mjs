@@ -6,7 +6,7 @@ import { json, jsonLines, show, table, until } from './drive.mjs';
 const of =
   (...fields) =>
   (row) =>
-    fields.map((field) => `${row[field]}`);
+    fields.map((field) => `${typeof field === 'function' ? field(row) : row[field]}`);
 /** How far times in a cell may be apart: each of its calls' ends is rounded. */
 const ROUNDED_NS = 10;
 const NUMBERS = [
@@ -14,6 +14,9 @@ const NUMBERS = [
   'time_ns',
   'time_ns',
   'mean_ns',
+  // Of rows by rank they are not known.
+  ({ durations }) => durations?.p50 ?? -1,
+  ({ durations }) => durations?.p99 ?? -1,
   'stddev_ns',
   'min_ns',
   'max_ns',
@@ -30,11 +33,35 @@ async function choose(page, label, value) {
   await page.waitForFunction(() => document.body.dataset.renewed !== undefined);
 }
 
+/** The bars of a function hold all of its calls, and the bins that the terminal gives. */
+async function histograms(page, { function: name, calls }) {
+  await choose(page, 'Histogram of', name);
+  const [{ durations, sizes }] = json('functions', '--histogram', name).rows;
+  assert.equal(durations.count, calls);
+  const drawn = { Durations: durations, Sizes: sizes };
+  for (const [caption, { bins, count }] of Object.entries(drawn)) {
+    const bars = (await table(page, caption)).map((row) => row.map(Number));
+    assert.equal(
+      bars.reduce((sum, [, , values]) => sum + values, 0),
+      count,
+    );
+    for (const [from, below, values] of bars) {
+      const within = bins.filter(({ least, most }) => from <= least && most < below);
+      assert.equal(
+        within.reduce((sum, bin) => sum + bin.count, 0),
+        values,
+      );
+    }
+  }
+  await choose(page, 'Histogram of', '');
+}
+
 async function functions(page) {
   await show(page, 'functions');
   const expected = json('functions', '--per-rank', '--rows', '4096');
   assert(expected.rows.length > 5, 'a program of many functions');
   assert.deepEqual(await table(page, 'Functions'), expected.rows.map(of('function', ...NUMBERS)));
+  await histograms(page, expected.rows[0]);
   await choose(page, 'Functions of', 'rank');
   assert.deepEqual(
     await table(page, 'Functions by rank'),

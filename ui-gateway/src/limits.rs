@@ -169,13 +169,17 @@ pub const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(1);
 pub const RANK_ROWS_DEFAULT: u32 = 4096;
 /// Maximum number of rows by rank and function: some seven MB.
 pub const RANK_ROWS_MAX: u32 = 65536;
+/// Bytes of the bins of a row in a message, of both its histograms.
+pub const BINS_BYTES: usize = 2 * invivo_proto::control::histogram::BINS_MAX * 25;
+/// Functions that ranks call, at most some hundred.
+pub const FUNCTIONS: usize = 500;
 /// Bytes of a row in a message.
 pub const RANK_ROW_BYTES: usize = 128;
 /// Maximum number of rows of call sites, and the default: what the tree answers.
 pub const SITE_ROWS_MAX: u32 = invivo_proto::control::sites::ROWS_MAX;
 /// Bytes of such a row in a message, where its names are as long as they can be and it has six ways
 /// to wait, as a call may have that completes requests.
-pub const SITE_ROW_BYTES: usize = 2700;
+pub const SITE_ROW_BYTES: usize = 2800;
 /// Maximum number of rows of regions, and the default: what the tree answers.
 pub const REGION_ROWS_MAX: u32 = invivo_proto::control::regions::ROWS_MAX;
 /// Bytes of such a row in a message, where its names are as long as they can be.

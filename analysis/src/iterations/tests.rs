@@ -248,7 +248,13 @@ impl Program {
     fn table(&self) -> SiteTable {
         let iterations = self.sites.iterations(&Plain);
         self.sites
-            .table(&self.sites.rows(), &iterations, 100, None)
+            .table(
+                &self.sites.rows(),
+                &self.sites.distributions(),
+                &iterations,
+                100,
+                None,
+            )
             .table
     }
 }

@@ -1,10 +1,12 @@
 //! Rows of one rank by call site, each reached through an index by the rank's own number of the
 //! site. Rows stay when what they count is taken: iterations go on.
 
-use crate::functions::{Row, bytes};
+use crate::functions::{Row, bytes, size};
+use crate::histogram::Counting;
 use crate::iterations::{AtSite, Clock, Stream};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use invivo_proto::control::histogram::Distribution;
 use invivo_proto::control::iterations::{Begin, Lengths};
 use invivo_proto::control::results::FunctionStats;
 use invivo_proto::definition::SITES_MAX;
@@ -37,6 +39,8 @@ pub(super) struct OfRank {
 #[derive(Clone, Debug)]
 pub(super) struct SiteRow {
     row: Row,
+    durations: Counting,
+    sizes: Counting,
     iterations: AtSite,
     site: SiteId,
     /// The next row of the site: its number plus one, 0 for none.
@@ -99,6 +103,10 @@ impl OfRank {
         let row = &mut self.rows[at];
         row.row
             .call(facts, counts.duration_ns, counts.clipped, self.rank);
+        row.durations.add(counts.duration_ns);
+        if let Some(size) = size(facts) {
+            row.sizes.add(size);
+        }
         if self.streams.len() <= usize::from(thread) && !begin_stream(&mut self.streams, thread) {
             return;
         }
@@ -138,6 +146,19 @@ impl OfRank {
         rows.map(|SiteRow { row, site, .. }| ((*site, row.region), row.stats(self.rank)))
     }
 
+    /// How the calls of each row are distributed. One that counts nothing may have the size of an
+    /// empty message, which was posted before.
+    pub(super) fn distributions(&self) -> impl Iterator<Item = (At, Distribution)> {
+        let of_row = |of: &SiteRow| {
+            let durations = of.durations.histogram();
+            let sizes = of.sizes.histogram();
+            let is_there = !durations.is_empty() || !sizes.is_empty();
+            let distribution = Distribution { durations, sizes };
+            is_there.then_some(((of.site, of.row.region), distribution))
+        };
+        self.rows.iter().filter_map(of_row)
+    }
+
     /// Iterations that begin with calls of a row.
     pub(super) fn iterations(
         &self,
@@ -156,6 +177,8 @@ impl OfRank {
     pub(super) fn clear(&mut self) {
         for of in &mut self.rows {
             of.row = Row::new(of.row.region);
+            of.durations.clear();
+            of.sizes.clear();
             of.iterations.clear();
         }
     }
@@ -192,6 +215,8 @@ impl OfRank {
         }
         self.rows.push(SiteRow {
             row: Row::new(region),
+            durations: Counting::default(),
+            sizes: Counting::default(),
             iterations: AtSite::new(self.rows.len() as u32),
             site,
             next: 0,
@@ -213,9 +238,13 @@ impl OfRank {
     pub(super) fn parts(&mut self, parts: &[Part]) {
         for part in parts {
             let (bytes_out, bytes_in) = bytes(&part.facts);
-            if bytes_out | bytes_in != 0 {
+            let size = size(&part.facts);
+            if bytes_out | bytes_in != 0 || size.is_some() {
                 let at = self.row(part.facts.site, part.facts.region);
                 self.rows[at].row.add_bytes(bytes_out, bytes_in);
+                if let Some(size) = size {
+                    self.rows[at].sizes.add(size);
+                }
             }
         }
     }

@@ -80,13 +80,14 @@ impl Sites {
     /// The table so far.
     fn find(&self, rows_max: u32, waits: Option<&waits::Sums>) -> Found {
         let iterations = self.iterations(&crate::testing::Plain);
-        self.table(&self.rows(), &iterations, rows_max, waits)
+        let distributions = self.distributions();
+        self.table(&self.rows(), &distributions, &iterations, rows_max, waits)
     }
 
-    fn take(&mut self) -> RankRows<At> {
-        let rows = self.rows();
+    fn take(&mut self) -> (RankRows<At>, RankRows<At, Distribution>) {
+        let taken = (self.rows(), self.distributions());
         self.clear();
-        rows
+        taken
     }
 }
 
@@ -201,18 +202,21 @@ proptest! {
         let whole = fed(&all, |_| true).find(ALL, None).table;
         let (first, second) = all.split_at(cut.min(all.len()));
         let mut sites = fed(first, |_| true);
-        let mut rows = sites.take();
+        let (mut rows, mut distributions) = sites.take();
         prop_assert!(sites.rows().is_empty());
         for r in second {
             sites.count(r.rank, &r.call, &r.parts, &counts(r.duration_ns, r.clipped));
         }
         rows.add(&sites.rows());
+        distributions.add(&sites.distributions());
         let none = RankRows::default();
-        let pieces = sites.table(&rows, &none, ALL, None).table;
+        let pieces = sites.table(&rows, &distributions, &none, ALL, None).table;
         prop_assert!(pieces.rows.keys().eq(whole.rows.keys()));
         for (site, row) in &pieces.rows {
             prop_assert!(same(&row.stats, &whole.rows[site].stats));
             prop_assert_eq!(row.ranks, whole.rows[site].ranks);
+            prop_assert_eq!(&row.distribution, &whole.rows[site].distribution);
+            prop_assert_eq!(row.distribution.durations.count(), row.stats.time.count);
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::profile::without_inside;
 use crate::steer::hello;
 use crate::view::{self, messages, profile, stacks};
 use invivo_grpc::v1;
+use invivo_report::histogram::{Stretch, stretches};
 use invivo_report::{analyses, iterations, regions, selection, wait_states};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -35,6 +36,8 @@ pub struct Asked {
     last_rank: Option<u32>,
     /// 1: also what is inside the MPI library.
     inside: u8,
+    /// The function of which a histogram is drawn; nothing of none.
+    histogram: String,
 }
 
 impl Asked {
@@ -66,6 +69,39 @@ pub struct Answers {
     /// All pages share one explanation, so that many cost no more than one.
     explained: Arc<Mutex<Explained>>,
     timeline: Arc<Mutex<()>>,
+}
+
+/// The function table, and a histogram where one is asked for.
+#[derive(Serialize)]
+struct Functions<'a> {
+    histogram: Option<Histogram>,
+    #[serde(flatten)]
+    reply: &'a v1::FunctionsReply,
+}
+
+/// How durations and sizes are distributed, as they are drawn.
+#[derive(Serialize)]
+struct Histogram {
+    durations: Vec<Stretch>,
+    sizes: Vec<Stretch>,
+}
+
+impl Histogram {
+    /// That of a function; bins of all rows are gone.
+    fn taken(rows: &mut [v1::FunctionRow], function: &str) -> Option<Histogram> {
+        let mut found = None;
+        for row in rows {
+            let drawn = |of: &mut Option<v1::Distribution>| {
+                let bins = of.as_mut().map(|of| std::mem::take(&mut of.bins));
+                stretches(&bins.unwrap_or_default())
+            };
+            let (durations, sizes) = (drawn(&mut row.durations), drawn(&mut row.sizes));
+            if row.function == function {
+                found = Some(Histogram { durations, sizes });
+            }
+        }
+        found
+    }
 }
 
 /// Loops, and which of the rows is the main one.
@@ -109,10 +145,16 @@ impl Answers {
                 let request = v1::FunctionsRequest {
                     per_rank: asked.per_rank,
                     rank_rows_max: asked.rows,
+                    histograms: !asked.histogram.is_empty(),
                     ..asked.interval().functions()
                 };
-                let reply = client.functions(request).await?.into_inner();
-                noted(&reply, &[&reply.analysis])?
+                let mut reply = client.functions(request).await?.into_inner();
+                let histogram = Histogram::taken(&mut reply.rows, &asked.histogram);
+                let answer = Functions {
+                    histogram,
+                    reply: &reply,
+                };
+                noted(&answer, &[&reply.analysis])?
             }
             "sites" => {
                 let request = v1::CallSitesRequest {

@@ -37,6 +37,7 @@ const FILES: &[(&str, &str, &str)] = files! {
     "chosen.js": SCRIPT,
     "code.js": SCRIPT,
     "functions.js": SCRIPT,
+    "histogram.js": SCRIPT,
     "iterations.js": SCRIPT,
     "regions.js": SCRIPT,
     "profile.js": SCRIPT,

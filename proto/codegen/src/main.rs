@@ -21,7 +21,7 @@ const MADE: &str = "Made by `cargo xtask generate` from proto/gateway.proto. Do 
 const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../grpc/src/generated");
 /// Messages that a report holds: those alone are read back, from JSON, where a field that a report
 /// of an older version lacks has its default.
-const IN_REPORTS: [&str; 29] = [
+const IN_REPORTS: [&str; 31] = [
     "AnalysisStatus",
     "CallSiteRow",
     "CallSitesReply",
@@ -30,9 +30,11 @@ const IN_REPORTS: [&str; 29] = [
     "CollectiveCalls",
     "CommunicatorWaits",
     "Coverage",
+    "Distribution",
     "DroppedByShim",
     "Efficiency",
     "FunctionRow",
+    "HistogramBin",
     "Job",
     "IterationsReply",
     "Ledger",

@@ -4,6 +4,7 @@
 pub mod analyses;
 pub mod buffers;
 mod contexts;
+pub mod distribution;
 pub mod grid;
 pub mod hang;
 pub mod iterations;
@@ -18,6 +19,7 @@ pub mod timeline;
 pub mod wait_states;
 
 use crate::v1;
+use distribution::Bins;
 use invivo_proto::control::link;
 use invivo_proto::control::metrics::Measured;
 use invivo_proto::control::overhead::{Governance, OverheadCap};
@@ -269,16 +271,27 @@ fn function_row(rank: Option<Rank>, region: RegionId, stats: &FunctionStats) -> 
         bytes_out: stats.bytes_out,
         bytes_in: stats.bytes_in,
         clipped: stats.clipped,
+        durations: None,
+        sizes: None,
     }
 }
 
-/// The merged rows and the rows by rank, each with the most time first. Equal times are ordered by
+/// The merged rows, with their distributions, and the rows by rank, each with the most time first. Equal times are ordered by
 /// name and rank, so that the output is the same every time.
-pub fn function_rows(table: &FunctionTable) -> (Vec<v1::FunctionRow>, Vec<v1::FunctionRow>) {
+pub fn function_rows(
+    table: &FunctionTable,
+    bins: Bins,
+) -> (Vec<v1::FunctionRow>, Vec<v1::FunctionRow>) {
     let mut merged: Vec<_> = table
         .rows
         .iter()
-        .map(|(&region, stats)| function_row(None, region, stats))
+        .map(|(&region, stats)| {
+            let mut row = function_row(None, region, stats);
+            if let Some(of) = table.distributions.get(&region) {
+                distribution::fill(&mut row, of, &stats.time, bins);
+            }
+            row
+        })
         .collect();
     let mut by_rank: Vec<_> = table
         .rank_rows

@@ -3,6 +3,7 @@
 //! The crate `analysis` merges them, the gateway shows them. Durations are in nanoseconds, sizes in
 //! bytes.
 
+use super::histogram::Distribution;
 use super::metrics::Measured;
 use super::overhead::Governance;
 use super::profile::Past;
@@ -79,6 +80,9 @@ pub struct FunctionTable {
     pub rank_rows_total: u64,
     /// As in the question.
     pub rank_rows_max: u32,
+    /// How durations and sizes are distributed, of all ranks together. Kept with the call sites:
+    /// where these are off, there are fewer values than calls, or none.
+    pub distributions: BTreeMap<RegionId, Distribution>,
     /// It is of calls that ended in this time; otherwise of all.
     pub past: Option<Past>,
 }

@@ -1,5 +1,6 @@
 //! Answers about call sites: calls, time and bytes by where in the program calls are made.
 
+use super::histogram::Distribution;
 use super::iterations::{Begin, Iterations};
 use super::profile::Past;
 use super::results::FunctionStats;
@@ -11,7 +12,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use bincode::{Decode, Encode};
 
-/// Rows of an answer: below 5 MiB where every name is as long as it can be, and ranks wait in all
+/// Rows of an answer: below 8 MiB where every name is as long as it can be, and ranks wait in all
 /// ways in each. Large programs call MPI
 /// from some hundred places.
 pub const ROWS_MAX: u32 = 2048;
@@ -77,6 +78,8 @@ pub struct SiteStats {
     /// Waiting in these calls: of the members of collectives that all have come to, and of senders
     /// and receivers whose messages were matched.
     pub waits: BTreeMap<WaitState, SiteWaits>,
+    /// How their durations and sizes are distributed.
+    pub distribution: Distribution,
     /// Iterations that begin with these calls.
     pub iterations: BTreeMap<Begin, Iterations>,
 }

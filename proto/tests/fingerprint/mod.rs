@@ -20,7 +20,7 @@ pub fn fingerprint(source: &str) -> u64 {
 }
 
 /// Files of `src` of which the document says how it has seen them.
-pub const FILES: [&str; 45] = [
+pub const FILES: [&str; 46] = [
     "varint.rs",
     "record.rs",
     "record/reader.rs",
@@ -46,6 +46,7 @@ pub const FILES: [&str; 45] = [
     "control/contexts.rs",
     "control/regions.rs",
     "control/selection.rs",
+    "control/histogram.rs",
     "control/iterations.rs",
     "control/sites.rs",
     "control/sampling.rs",

@@ -4,6 +4,7 @@ use super::profile::past;
 use super::stacks::named;
 use invivo_proto::control::analyses::{AnalysesStatus, AnalysisStatus, Gaps};
 use invivo_proto::control::grid::{Axes, Grid, GridCell, GridRow};
+use invivo_proto::control::histogram::{Distribution, Histogram};
 use invivo_proto::control::iterations::{Begin, Iterations, Lengths};
 use invivo_proto::control::link::{JobDescription, ObservationDescription};
 use invivo_proto::control::metrics::{Measured, MetricSet};
@@ -41,7 +42,16 @@ pub fn functions() -> FunctionTable {
         rank_rows: [((Rank(1), RegionId(1)), stats)].into(),
         rank_rows_total: 7,
         rank_rows_max: 1,
+        distributions: [(RegionId(1), distribution())].into(),
         past: None,
+    }
+}
+
+/// Of three calls that moved 4 KiB.
+pub fn distribution() -> Distribution {
+    Distribution {
+        durations: Histogram::new(0, vec![(57, 1), (72, 1), (83, 1)]),
+        sizes: Histogram::new(0, vec![(144, 3)]),
     }
 }
 
@@ -51,6 +61,7 @@ pub fn site_stats() -> SiteStats {
         stats: functions.rows[&RegionId(1)],
         ranks: 4,
         named: named().swap_remove(0).1,
+        distribution: distribution(),
         waits: [(WaitState::WaitAtNxN, site_waits(1))].into(),
         iterations: [Begin::Call, Begin::Burst]
             .map(|of| (of, iterations()))

@@ -66,6 +66,7 @@ pub fn functions(fed: &[Fed], rank_rows_max: u32) -> FunctionTable {
         rank_rows: rank_rows.into_iter().collect(),
         rank_rows_total,
         rank_rows_max,
+        distributions: BTreeMap::new(),
         past: None,
     }
 }

@@ -271,8 +271,12 @@ impl Keep for Places {
         let Places(clock, sites) = self;
         let anchor = (0, 0);
         let iterations = sites.iterations(&JobTime { anchor, clock });
-        let found = sites.table(&sites.rows(), &iterations, u32::MAX, None);
+        let distributions = sites.distributions();
+        let found = sites.table(&sites.rows(), &distributions, &iterations, u32::MAX, None);
         let table = found.table;
+        let known = table.rows.values();
+        let known = known.map(|row| row.distribution.durations.count());
+        expected.check_calls(known.sum::<u64>() + table.left_out.time.count)?;
         let calls = table.rows.values().map(|row| row.stats.time.count);
         expected.check_calls(calls.sum::<u64>() + table.left_out.time.count)
     }

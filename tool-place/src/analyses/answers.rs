@@ -5,9 +5,10 @@ use super::pieces::Piece;
 use crate::over_time::JobTime;
 use invivo_analysis::history::Within;
 use invivo_analysis::rank_rows::{RankRows, Sum};
-use invivo_analysis::sites::{Beginning, Found};
+use invivo_analysis::sites::{At, Beginning, Found};
 use invivo_analysis::waits::Sums;
-use invivo_analysis::{functions, messages, regions};
+use invivo_analysis::{functions, histogram, messages, regions};
+use invivo_proto::control::histogram::Distribution;
 use invivo_proto::control::iterations::Lengths;
 use invivo_proto::control::profile::Past;
 use invivo_proto::control::results::{FunctionTable, Matrix, Messages};
@@ -19,9 +20,16 @@ impl Analyses {
     pub fn functions(&self, rank_rows_max: u32, past: Option<Past>) -> FunctionTable {
         let chosen = self.chosen(past);
         let rows = rows(&chosen, |piece| &piece.functions, || self.functions.rows());
+        let mut table = functions::table(&rows, rank_rows_max);
+        for (_, (_, region), of) in self.distributions(&chosen).iter() {
+            // Calls of the same time are in the same rows.
+            if table.rows.contains_key(&region) {
+                histogram::add(table.distributions.entry(region).or_default(), of);
+            }
+        }
         FunctionTable {
             past: chosen.of,
-            ..functions::table(&rows, rank_rows_max)
+            ..table
         }
     }
 
@@ -29,11 +37,19 @@ impl Analyses {
     pub fn sites(&self, rows_max: u32, past: Option<Past>) -> Found {
         let chosen = self.chosen(past);
         let rows = rows(&chosen, |piece| &piece.sites, || self.sites.rows());
+        let distributions = self.distributions(&chosen);
         let iterations = self::rows(&chosen, |piece| &piece.iterations, || self.iterations());
         let waits = self.waits(&chosen);
-        let mut found = self.sites.table(&rows, &iterations, rows_max, Some(&waits));
+        let sites = &self.sites;
+        let mut found = sites.table(&rows, &distributions, &iterations, rows_max, Some(&waits));
         found.table.past = chosen.of;
         found
+    }
+
+    /// How calls are distributed that were chosen.
+    fn distributions(&self, chosen: &Within<'_, Piece>) -> RankRows<At, Distribution> {
+        let now = || self.sites.distributions();
+        rows(chosen, |piece| &piece.distributions, now)
     }
 
     /// Iterations in the piece that is not over.

@@ -17,6 +17,7 @@ impl Analyses {
         let piece = Piece {
             functions: self.functions.take(),
             sites: self.sites.rows(),
+            distributions: self.sites.distributions(),
             iterations: self.iterations(),
             regions: self.regions.take(),
             messages,

@@ -7,15 +7,18 @@ use invivo_analysis::rank_rows::RankRows;
 use invivo_analysis::regions::Row;
 use invivo_analysis::sites;
 use invivo_analysis::waits::Sums;
+use invivo_proto::control::histogram::Distribution;
 use invivo_proto::control::iterations::Lengths;
 use invivo_proto::control::profile::Past;
 use invivo_proto::control::results::Messages;
 use invivo_proto::ids::{Rank, RegionId};
 
-/// Rows that are kept of a rank, of some hundred bytes each: 1.5 MB. A rank that has sixty of them
-/// in each second, by function, place, iteration and wait state, has room for as many pieces as
-/// there may be.
-const ROWS_OF_RANK: usize = 12 << 10;
+/// Rows that are kept of a rank, of some hundred bytes each: 2 MB. A rank that has eighty of them in
+/// each second, by function, place, distribution, iteration and wait state, has room for as many
+/// pieces as there may be.
+const ROWS_OF_RANK: usize = 16 << 10;
+/// Bytes of a row, where these are counted.
+const ROW_BYTES: usize = 100;
 /// Cells of the matrix that are kept of a rank, of 48 bytes: 192 KiB. Where ranks have many peers,
 /// pieces of the matrix are wider than those of tables.
 const CELLS_OF_RANK: usize = 1 << 12;
@@ -25,6 +28,7 @@ const CELLS_OF_RANK: usize = 1 << 12;
 pub struct Piece {
     pub functions: RankRows<RegionId>,
     pub sites: RankRows<sites::At>,
+    pub distributions: RankRows<sites::At, Distribution>,
     pub iterations: RankRows<sites::Beginning, Lengths>,
     pub regions: RankRows<RegionId, Row>,
     pub messages: Messages,
@@ -36,6 +40,7 @@ pub struct Piece {
 pub struct Cells(pub RankRows<With, Directions>);
 
 // What the memory that the manual states is computed from.
+const _: () = assert!(size_of::<((Rank, sites::At), Distribution)>() == 56);
 const _: () = assert!(size_of::<((Rank, sites::Beginning), Lengths)>() == 128);
 const _: () = assert!(size_of::<((Rank, With), Directions)>() == 48);
 
@@ -44,6 +49,7 @@ impl Default for Piece {
         Piece {
             functions: RankRows::default(),
             sites: RankRows::default(),
+            distributions: RankRows::default(),
             iterations: RankRows::default(),
             regions: RankRows::default(),
             messages: messages::EMPTY,
@@ -57,6 +63,8 @@ impl Counted for Piece {
         self.functions.add(&from.functions);
         self.sites.add(&from.sites);
         sites::limit(&mut self.sites);
+        self.distributions.add(&from.distributions);
+        sites::limit(&mut self.distributions);
         // There are as many as rows of calls, in which further sites are others.
         self.iterations.add(&from.iterations);
         self.regions.add(&from.regions);
@@ -66,7 +74,11 @@ impl Counted for Piece {
 
     fn rows(&self) -> usize {
         let calls = self.functions.len() + self.sites.len() + self.iterations.len();
-        calls + self.regions.len() + self.waits.rows()
+        let distributions = self.distributions.iter();
+        // Most histograms have some ten bins of three bytes.
+        let bins = distributions.map(|(_, _, of)| of.durations.bytes() + of.sizes.bytes());
+        let distributions = self.distributions.len() + bins.sum::<usize>() / ROW_BYTES;
+        calls + distributions + self.regions.len() + self.waits.rows()
     }
 }
 

@@ -112,8 +112,8 @@ impl Observed {
         );
         let keeping = Keeping::new(job.strategy, &node, KeepsSamples::No);
         let mut local = LocalRanks::new(layout, layout.place(0), None, node);
-        let on = AnalysisSet::ALL.switched(AnalysisSet::of(Analysis::Sites), false);
-        local.feed.analyses.switches = Switches::new(on);
+        // Buffers keep no call sites, but how calls are distributed is kept with these.
+        local.feed.analyses.switches = Switches::new(AnalysisSet::ALL);
         local.seen_since(job.from_ns);
         local.feed.analyses.time_since(job.from_ns);
         local.feed.analyses.set_time(now, &clock);
@@ -301,10 +301,14 @@ impl Observed {
         );
         match answer {
             Some(Up::Partial {
-                partial,
+                mut partial,
                 mut coverage,
                 ..
             }) => {
+                if let Partial::Analyses(status) = &mut partial {
+                    let sites = &mut status.of[Analysis::Sites as usize];
+                    (sites.on, sites.off) = (0, sites.on);
+                }
                 // No time of this process was taken from the job.
                 coverage.tool_cpu_ns = 0;
                 Some((partial, coverage))

@@ -5,6 +5,7 @@ use super::{Service, large, or_default};
 use crate::auth::tokens::TokenId;
 use crate::limits;
 use crate::root_link::request::LinkError;
+use invivo_grpc::convert::distribution::Bins;
 use invivo_grpc::{convert, v1};
 use invivo_proto::control::analyses::Analysis;
 use invivo_proto::control::link::Answer;
@@ -28,9 +29,11 @@ impl Service {
         } else {
             0
         };
-        let share = self
-            .answer_budget
-            .share(rank_rows_max as usize * limits::RANK_ROW_BYTES, token)?;
+        let (bins, bins_bytes) = bins(asked.histograms);
+        let share = self.answer_budget.share(
+            rank_rows_max as usize * limits::RANK_ROW_BYTES + limits::FUNCTIONS * bins_bytes,
+            token,
+        )?;
         let asked_ns = (asked.from_ns, asked.to_ns, asked.last_ns);
         let (past, begin_ns) = self.table_past(asked_ns, token).await?.unzip();
         let query = Query::Functions {
@@ -43,7 +46,7 @@ impl Service {
         let Answer::Functions(table, coverage) = &reply.answer else {
             return Err(LinkError::Mismatched.into());
         };
-        let (rows, mut rank_rows) = convert::function_rows(table);
+        let (rows, mut rank_rows) = convert::function_rows(table, bins);
         rank_rows.truncate(rank_rows_max as usize);
         let message = v1::FunctionsReply {
             coverage: Some(convert::coverage(coverage, &reply.missing)),
@@ -63,9 +66,11 @@ impl Service {
         token: TokenId,
     ) -> Result<Response<v1::CallSitesReply>, Status> {
         let rows_max = or_default(asked.rows_max, limits::SITE_ROWS_MAX, limits::SITE_ROWS_MAX);
+        let (bins, bins_bytes) = bins(asked.histograms);
+        let row_bytes = limits::SITE_ROW_BYTES + bins_bytes;
         let share = self
             .answer_budget
-            .share(rows_max as usize * limits::SITE_ROW_BYTES, token)?;
+            .share(rows_max as usize * row_bytes, token)?;
         // All that the tree gives: what is cut here is cut from rows of all ranks.
         let asked_ns = (asked.from_ns, asked.to_ns, asked.last_ns);
         let (past, begin_ns) = self.table_past(asked_ns, token).await?.unzip();
@@ -88,7 +93,7 @@ impl Service {
             wait_states: of(Analysis::WaitStates),
             messages: of(Analysis::Messages),
             interval: interval(table.past, begin_ns),
-            ..convert::sites::reply(table, rows_max, coverage)
+            ..convert::sites::reply(table, rows_max, bins, coverage)
         };
         Ok(large(message, share))
     }
@@ -285,4 +290,12 @@ impl Service {
 fn interval(of: Option<Past>, begin_ns: Option<u64>) -> Option<v1::TableInterval> {
     let (of, begin_ns) = of.zip(begin_ns)?;
     Some(convert::grid::table_interval(of, begin_ns))
+}
+
+/// Whether bins are sent, and how many bytes they take in a row.
+fn bins(asked: bool) -> (Bins, usize) {
+    match asked {
+        true => (Bins::Included, limits::BINS_BYTES),
+        false => (Bins::LeftOut, 0),
+    }
 }

@@ -10,6 +10,7 @@ use crate::root_link::RootLink;
 use crate::root_link::request::LinkError;
 use futures_util::Stream;
 use invivo_grpc::convert;
+use invivo_grpc::convert::distribution::Bins;
 use invivo_grpc::v1;
 use invivo_proto::control::link::{Answer, Ask};
 use invivo_proto::control::tree::Query;
@@ -324,7 +325,7 @@ async fn take(
 
     let rows = match functions.as_ref().map(|reply| &reply.answer) {
         None => Vec::new(),
-        Some(Answer::Functions(table, _)) => convert::function_rows(table).0,
+        Some(Answer::Functions(table, _)) => convert::function_rows(table, Bins::LeftOut).0,
         Some(_) => return Err(LinkError::Mismatched),
     };
 

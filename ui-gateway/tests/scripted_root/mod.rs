@@ -17,6 +17,7 @@ pub use selection::selection;
 
 use invivo_proto::control;
 use invivo_proto::control::analyses::{AnalysesStatus, Analysis, AnalysisStatus, Gaps};
+use invivo_proto::control::histogram::{Distribution, Histogram, number};
 use invivo_proto::control::link::{Answer, Ask, JobDescription, Request, Response};
 use invivo_proto::control::results::{
     Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Messages, Moments,
@@ -286,6 +287,18 @@ fn stats(count: u64, sum_ns: u64, max_rank: u32) -> FunctionStats {
     }
 }
 
+/// So many calls of 20 ns that moved 8 bytes, but for one of 1 us that moved a KiB.
+pub fn distribution(calls: u64) -> Distribution {
+    let one_larger = |usual, larger| {
+        let bins = vec![(number(usual), calls - 1), (number(larger), 1)];
+        Histogram::new(0, bins)
+    };
+    Distribution {
+        durations: one_larger(20, 1000),
+        sizes: one_larger(8, 1024),
+    }
+}
+
 /// Two functions; by rank, the second one on four ranks with 100, 200, 300 and 400 ns: those with
 /// the most time.
 pub fn functions(rank_rows_max: u32) -> FunctionTable {
@@ -299,6 +312,7 @@ pub fn functions(rank_rows_max: u32) -> FunctionTable {
             (RegionId(2), stats(50, 1000, 3)),
         ]),
         rank_rows_max,
+        distributions: [(RegionId(2), distribution(50))].into(),
         ..FunctionTable::default()
     };
     if rank_rows_max > 0 {

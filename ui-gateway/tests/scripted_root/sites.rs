@@ -59,6 +59,7 @@ pub fn sites() -> SiteTable {
             ranks: 4,
             named: vec![named],
             waits: [(WaitState::LateSender, waits(10 * line))].into(),
+            distribution: super::distribution(5),
             iterations: [(Begin::Call, iterations(line))].into(),
         };
         (site, stats)

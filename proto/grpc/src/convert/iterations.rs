@@ -1,5 +1,6 @@
 //! Finds the loops in the table of call sites, as a message for clients.
 
+use super::distribution::Bins;
 use super::{sites, stddev_ns};
 use crate::v1;
 use invivo_analysis::iterations::loops::{self, Loop};
@@ -22,7 +23,7 @@ fn row(of: &Loop<'_>, begin_ns: u64) -> v1::LoopRow {
     let lengths = &of.iterations.lengths;
     let since = |job_ns: u64| job_ns.saturating_sub(begin_ns);
     v1::LoopRow {
-        begin: Some(sites::row(of.site, of.at)),
+        begin: Some(sites::row(of.site, of.at, Bins::LeftOut)),
         bursts: of.begin == Begin::Burst,
         places: of.places,
         ranks: of.iterations.ranks,

@@ -1,5 +1,6 @@
 //! Converts the table of call sites to its message for clients.
 
+use super::distribution::{self, Bins};
 use super::{function_row, wait_states};
 use crate::v1;
 use invivo_proto::control::local::Named;
@@ -11,12 +12,19 @@ use std::collections::BTreeMap;
 
 /// The table with at most `rows_max` rows, the one with the most time first. Rows of equal time are
 /// ordered by place and function, so that the output is the same every time.
-pub fn reply(table: &SiteTable, rows_max: u32, coverage: v1::Coverage) -> v1::CallSitesReply {
+pub fn reply(
+    table: &SiteTable,
+    rows_max: u32,
+    bins: Bins,
+    coverage: v1::Coverage,
+) -> v1::CallSitesReply {
     let mut rows: Vec<(&Site, &SiteStats)> = table.rows.iter().collect();
     rows.sort_by_key(|(_, row)| Reverse(row.stats.time.sum_ns));
     let mut reply = v1::CallSitesReply {
         coverage: Some(coverage),
-        rows: rows.into_iter().map(|(site, of)| row(site, of)).collect(),
+        rows: (rows.into_iter())
+            .map(|(site, of)| row(site, of, bins))
+            .collect(),
         rows_left_out: table.rows_left_out,
         // No function has this number.
         left_out: Some(function_row(None, RegionId(0), &table.left_out)),
@@ -49,13 +57,15 @@ pub fn cut(reply: &mut v1::CallSitesReply, rows_max: u32) {
     reply.waits_left_out = Some(waits_left_out);
 }
 
-pub(super) fn row(site: &Site, of: &SiteStats) -> v1::CallSiteRow {
+pub(super) fn row(site: &Site, of: &SiteStats, bins: Bins) -> v1::CallSiteRow {
     let Spot {
         kind,
         file,
         offset,
         build_id,
     } = spot(&site.place);
+    let mut calls = function_row(None, site.region, &of.stats);
+    distribution::fill(&mut calls, &of.distribution, &of.stats.time, bins);
     v1::CallSiteRow {
         kind: kind.to_owned(),
         file,
@@ -63,7 +73,7 @@ pub(super) fn row(site: &Site, of: &SiteStats) -> v1::CallSiteRow {
         build_id,
         functions: of.named.iter().map(function).collect(),
         ranks: of.ranks,
-        calls: Some(function_row(None, site.region, &of.stats)),
+        calls: Some(calls),
         waits: waits(&of.waits),
     }
 }
@@ -211,7 +221,7 @@ mod tests {
 
     #[test]
     fn rows_come_by_time_and_the_rest_is_summed() {
-        let reply = reply(&table(), 1, v1::Coverage::default());
+        let reply = reply(&table(), 1, Bins::LeftOut, v1::Coverage::default());
         let [first] = &reply.rows[..] else {
             panic!("{:?}", reply.rows)
         };

@@ -37,9 +37,10 @@ fn function_rows_are_sorted_by_time_with_merged_rows_apart() {
         ]),
         rank_rows_total: 3,
         rank_rows_max: 3,
+        distributions: BTreeMap::new(),
         past: None,
     };
-    let (merged, by_rank) = function_rows(&table);
+    let (merged, by_rank) = function_rows(&table, Bins::LeftOut);
     assert_eq!(
         merged
             .iter()

@@ -522,6 +522,9 @@ pub struct FunctionsRequest {
     /// the answer is of all since the start of the job, the last reset, or the start of the window.
     #[prost(uint64, tag = "5")]
     pub last_ns: u64,
+    /// Whether distributions have their bins.
+    #[prost(bool, tag = "6")]
+    pub histograms: bool,
 }
 /// The interval that a table is of. Tool places keep what they counted in pieces of the run: the last
 /// minute in pieces of about a second, what is older in pieces of a sixty-fourth of the run or
@@ -606,6 +609,54 @@ pub struct FunctionRow {
     /// Calls of which only the part after or before a cut (reset, window) is counted.
     #[prost(uint64, tag = "12")]
     pub clipped: u64,
+    /// Their durations, in ns. They are kept with the call sites: where these were not always on there
+    /// are fewer than calls, and where they were never on, or in rows by rank, it is absent.
+    #[prost(message, optional, tag = "13")]
+    pub durations: ::core::option::Option<Distribution>,
+    /// What each operation moved, in bytes: the larger of what the rank sent and received in it.
+    /// Absent where none moved anything.
+    #[prost(message, optional, tag = "14")]
+    pub sizes: ::core::option::Option<Distribution>,
+}
+/// How values are distributed. They are counted in bins of a sixteenth of the value or less; where
+/// there would be more than 64 bins, each is twice as wide. A quantile of durations is the middle of
+/// the bin in which it lies, one of sizes the least value of the bin.
+#[derive(serde::Deserialize)]
+#[serde(default)]
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Distribution {
+    /// Number of values.
+    #[prost(uint64, tag = "1")]
+    pub count: u64,
+    /// Half of the values are not larger.
+    #[prost(uint64, tag = "2")]
+    pub p50: u64,
+    /// 90 % of the values are not larger.
+    #[prost(uint64, tag = "3")]
+    pub p90: u64,
+    /// 99 % of the values are not larger.
+    #[prost(uint64, tag = "4")]
+    pub p99: u64,
+    /// The bins that hold values, from small to large, where histograms were requested.
+    #[prost(message, repeated, tag = "5")]
+    pub bins: ::prost::alloc::vec::Vec<HistogramBin>,
+}
+/// Values that are close to each other.
+#[derive(serde::Deserialize)]
+#[serde(default)]
+#[derive(serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct HistogramBin {
+    /// The least value that belongs to it.
+    #[prost(uint64, tag = "1")]
+    pub least: u64,
+    /// The greatest value that belongs to it.
+    #[prost(uint64, tag = "2")]
+    pub most: u64,
+    /// Number of values.
+    #[prost(uint64, tag = "3")]
+    pub count: u64,
 }
 /// Requests the table of call sites.
 #[derive(serde::Serialize)]
@@ -624,6 +675,9 @@ pub struct CallSitesRequest {
     /// the answer is of all since the start of the job, the last reset, or the start of the window.
     #[prost(uint64, tag = "4")]
     pub last_ns: u64,
+    /// Whether distributions have their bins.
+    #[prost(bool, tag = "5")]
+    pub histograms: bool,
 }
 /// Calls by where in the program they are made.
 #[derive(serde::Deserialize)]

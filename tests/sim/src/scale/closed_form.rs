@@ -77,6 +77,7 @@ pub fn functions(world: &World, rank_rows_max: u32) -> FunctionTable {
         rank_rows: rank_rows(world, rank_rows_max),
         rank_rows_total: u64::from(world.ranks) * u64::from(FUNCTIONS),
         rank_rows_max,
+        distributions: BTreeMap::new(),
         past: None,
     }
 }

@@ -43,6 +43,15 @@ fn calls(table: &FunctionTable) -> (u64, u64) {
     row.map_or((0, 0), |row| (row.time.count, row.time.max_ns / MS))
 }
 
+/// Calls of which the duration is known by its bin, and the bin of the longest: the least ms of it.
+fn distributed(table: &FunctionTable) -> (u64, u64) {
+    let of = table.distributions.get(&RegionId(3));
+    of.map_or((0, 0), |of| {
+        let longest = of.durations.bins().last().map_or(0, |bin| bin.least / MS);
+        (of.durations.count(), longest)
+    })
+}
+
 /// Of which time a table is, in ms.
 fn of(table: &FunctionTable) -> Option<(u64, u64)> {
     let past = table.past?;
@@ -100,6 +109,9 @@ fn a_table_is_of_the_pieces_that_an_interval_touches() {
         assert_eq!(calls(&table(&mut scene, Some((2200, 2300)))), (1, 20));
         let two = table(&mut scene, Some((1900, 9000)));
         assert_eq!(calls(&two), (2, 300));
+        assert_eq!(distributed(&first), (1, 9));
+        assert_eq!(distributed(&two), (2, 285));
+        assert_eq!(distributed(&table(&mut scene, None)), (3, 285));
         assert_eq!(of(&two), Some((edge, scene.now.ticks / MS)));
         assert_eq!(two.rank_rows.len(), 1);
         let later = table(&mut scene, Some((9000, 9100)));
