@@ -42,8 +42,8 @@ fn is_clipped(rows: &[FunctionRow]) -> bool {
 }
 
 /// The median of the durations and what 99 % of them are up to; of a row of which that is not known
-/// nothing.
-pub(crate) fn quantiles(row: &FunctionRow) -> [String; 2] {
+/// `-`.
+pub fn quantiles(row: &FunctionRow) -> [String; 2] {
     match &row.durations {
         Some(of) => [of.p50, of.p99].map(duration),
         None => ["-", "-"].map(String::from),

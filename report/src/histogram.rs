@@ -97,9 +97,9 @@ pub struct Stretch {
     pub count: u64,
 }
 
-/// The bins as [`LINES_MAX`] stretches or less, side by side from the first value to the last. Those
-/// that hold values are of as many of the finest bins, a power of two; what lies between two of them
-/// and holds none is one.
+/// The bins as [`LINES_MAX`] stretches or less, side by side from the first value to the last.
+/// Those that hold values are of as many of the finest bins, a power of two; what lies between two
+/// of them and holds none is one.
 pub fn stretches(bins: &[HistogramBin]) -> Vec<Stretch> {
     let all = (0..=u16::BITS).map(|shift| side_by_side(bins, shift));
     let few = all.filter(|stretches| stretches.len() <= LINES_MAX);

@@ -2,9 +2,9 @@
 
 use super::model::{Event, Model, Settings};
 use invivo_grpc::v1::{
-    Coverage, DroppedByShim, FunctionRow, GridCell, GridReply, GridRow, HelloReply, Job, JobStatus,
-    Ledger, MatrixCell, MatrixReply, RankCounts, RankState, RankStatus, RankWaitRow, RankWaits,
-    RecordingStatus, Snapshot, Traffic, WaitStateRow, WaitStatesReply,
+    Coverage, Distribution, DroppedByShim, FunctionRow, GridCell, GridReply, GridRow, HelloReply,
+    Job, JobStatus, Ledger, MatrixCell, MatrixReply, RankCounts, RankState, RankStatus,
+    RankWaitRow, RankWaits, RecordingStatus, Snapshot, Traffic, WaitStateRow, WaitStatesReply,
 };
 use std::time::Duration;
 
@@ -132,6 +132,13 @@ fn row(function: &str, calls: u64, time_ns: u64, max_rank: u32, bytes: u64) -> F
         max_rank,
         bytes_out: bytes,
         bytes_in: bytes,
+        durations: Some(Distribution {
+            count: calls,
+            p50: time_ns / calls / 2,
+            p90: 2_000_000,
+            p99: 15_000_000,
+            bins: Vec::new(),
+        }),
         ..FunctionRow::default()
     }
 }

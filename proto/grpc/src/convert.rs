@@ -276,8 +276,8 @@ fn function_row(rank: Option<Rank>, region: RegionId, stats: &FunctionStats) -> 
     }
 }
 
-/// The merged rows, with their distributions, and the rows by rank, each with the most time first. Equal times are ordered by
-/// name and rank, so that the output is the same every time.
+/// The merged rows, with their distributions, and the rows by rank, each with the most time
+/// first. Equal times are ordered by name and rank, so that the output is the same every time.
 pub fn function_rows(
     table: &FunctionTable,
     bins: Bins,

@@ -2,8 +2,9 @@
 //! values. A value is known to a sixteenth, wherever it lies; where bins would be too many, two
 //! become one.
 //!
-//! Bins 0 to 31 hold one value each, then sixteen make an octave: the layout of HdrHistogram (Tene),
-//! coarsened as UDDSketch does (Epicoco et al. 2020), so that a sum is the same in every order.
+//! Bins 0 to 31 hold one value each, then sixteen make an octave: the layout of HdrHistogram
+//! (Tene), coarsened as UDDSketch does (Epicoco et al. 2020), so that a sum is the same in every
+//! order.
 
 use alloc::vec::Vec;
 use bincode::de::{Decode, Decoder};

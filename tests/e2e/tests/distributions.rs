@@ -1,5 +1,5 @@
-//! Quantiles and histograms of durations and sizes, beside the log of a program that waits for known
-//! times.
+//! Quantiles and histograms of durations and sizes, beside the log of a program that waits for
+//! known times.
 
 use invivo_e2e::clients::number;
 use invivo_e2e::job::{Job, Running};

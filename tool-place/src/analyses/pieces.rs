@@ -13,8 +13,8 @@ use invivo_proto::control::profile::Past;
 use invivo_proto::control::results::Messages;
 use invivo_proto::ids::{Rank, RegionId};
 
-/// Rows that are kept of a rank, of some hundred bytes each: 2 MB. A rank that has eighty of them in
-/// each second, by function, place, distribution, iteration and wait state, has room for as many
+/// Rows that are kept of a rank, of some hundred bytes each: 2 MB. A rank that has eighty of them
+/// in each second, by function, place, distribution, iteration and wait state, has room for as many
 /// pieces as there may be.
 const ROWS_OF_RANK: usize = 16 << 10;
 /// Bytes of a row, where these are counted.

@@ -3,6 +3,7 @@
 use super::table;
 use crate::top::picture::Picture;
 use crate::top::view::frame::{nothing, titled};
+use invivo_report::functions::quantiles;
 use invivo_report::glyphs::Look;
 use invivo_report::table::Side;
 use invivo_report::units::{bytes, count, duration, duration_f64, share};
@@ -11,7 +12,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 /// What matters most first: a narrow terminal leaves out the last ones.
-const COLUMNS: [table::Column; 12] = [
+const COLUMNS: [table::Column; 14] = [
     ("function", Side::Left),
     ("time", Side::Right),
     ("share", Side::Right),
@@ -19,6 +20,8 @@ const COLUMNS: [table::Column; 12] = [
     ("mean", Side::Right),
     ("max", Side::Right),
     ("of rank", Side::Right),
+    ("p99", Side::Right),
+    ("median", Side::Right),
     ("sent", Side::Right),
     ("received", Side::Right),
     ("sigma", Side::Right),
@@ -63,6 +66,7 @@ pub fn draw(picture: &Picture, scroll: usize, look: Look, area: Rect, buffer: &m
     let rows: Vec<_> = rows
         .iter()
         .map(|row| {
+            let [median, p99] = quantiles(row);
             let cells = vec![
                 row.function.clone(),
                 duration(row.time_ns),
@@ -71,6 +75,8 @@ pub fn draw(picture: &Picture, scroll: usize, look: Look, area: Rect, buffer: &m
                 duration_f64(row.mean_ns),
                 duration(row.max_ns),
                 row.max_rank.to_string(),
+                p99,
+                median,
                 bytes(row.bytes_out),
                 bytes(row.bytes_in),
                 duration_f64(row.stddev_ns),
