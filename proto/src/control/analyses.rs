@@ -59,9 +59,9 @@ impl Analysis {
         match self {
             Analysis::Functions => 0.0,
             Analysis::Matrix => 0.0,
-            Analysis::Messages => 63.0,
+            Analysis::Messages => 59.6,
             Analysis::Grid => 0.0,
-            Analysis::Sites => 12.0,
+            Analysis::Sites => 14.5,
             Analysis::WaitStates => 1.1,
             Analysis::Regions => 0.0,
         }
