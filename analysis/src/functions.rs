@@ -234,11 +234,15 @@ pub fn bytes(facts: &Facts) -> (u64, u64) {
     }
 }
 
-/// What an operation moved by the time of this record, if it is to be counted as one: the larger of
-/// what the rank sent and received. Of messages also the empty ones.
+/// What an operation moved or is to move, if this record is the one by which it is counted: the
+/// larger of what the rank sends and receives. Of messages also the empty ones.
 #[inline(always)]
 pub fn size(facts: &Facts) -> Option<u64> {
-    let (out, into) = bytes(facts);
+    let (out, into) = match facts.kind {
+        // What it will receive is known as well.
+        RecordKind::PostCollective => (facts.bytes_out, facts.bytes_in),
+        _ => bytes(facts),
+    };
     let is_message = match facts.kind {
         RecordKind::Send | RecordKind::PostSend => facts.peer != peer::NULL,
         RecordKind::Recv | RecordKind::CompletedRecv => facts.peer != peer::NULL,

@@ -56,9 +56,17 @@ impl Counting {
         Histogram::new(0, bins.collect())
     }
 
-    /// Forgets all values; the memory is used again.
+    /// Whether there are no values.
+    pub fn is_empty(&self) -> bool {
+        self.counts.iter().all(|count| *count == 0)
+    }
+
+    /// Forgets all values. The memory is used again, unless there were none.
     pub fn clear(&mut self) {
-        self.counts.fill(0);
+        match self.is_empty() {
+            true => *self = Counting::default(),
+            false => self.counts.fill(0),
+        }
     }
 }
 
@@ -109,6 +117,8 @@ fn both(
 /// Adds the durations and sizes of others.
 pub fn add(into: &mut Distribution, from: &Distribution) {
     merge(&mut into.durations, &from.durations);
+    into.shortest_ns = into.shortest_ns.min(from.shortest_ns);
+    into.longest_ns = into.longest_ns.max(from.longest_ns);
     merge(&mut into.sizes, &from.sizes);
 }
 

@@ -187,6 +187,7 @@ export interface FunctionsReply {
   rank_rows_total: number;
   analysis: AnalysisStatus | null;
   interval: TableInterval | null;
+  call_sites: AnalysisStatus | null;
 }
 
 export interface FunctionRow {
@@ -212,6 +213,7 @@ export interface Distribution {
   p90: number;
   p99: number;
   bins: HistogramBin[];
+  error: number;
 }
 
 export interface HistogramBin {

@@ -20,7 +20,7 @@ const WAYS = /** @type {[string, string][]} */ ([
 const ROWS_MAX = 4096;
 
 /** A duration that is not known of every row. @param {number} ns */
-const known = (ns) => (ns < 0 ? '-' : duration(ns));
+const ifKnown = (ns) => (ns < 0 ? '-' : duration(ns));
 
 /** @type {import('./screen').Screen} */
 export const functions = {
@@ -37,8 +37,6 @@ export const functions = {
       { head: 'time', of: (row) => of(row).time_ns, show: duration },
       { head: 'share', of: (row) => of(row).time_ns, show: (ns) => share(ns, whole) },
       { head: 'mean', of: (row) => of(row).mean_ns, show: duration },
-      { head: 'median', of: (row) => of(row).durations?.p50 ?? -1, show: known },
-      { head: 'p99', of: (row) => of(row).durations?.p99 ?? -1, show: known },
       { head: 'sigma', of: (row) => of(row).stddev_ns, show: duration },
       { head: 'min', of: (row) => of(row).min_ns, show: duration },
       { head: 'max', of: (row) => of(row).max_ns, show: duration },
@@ -46,11 +44,23 @@ export const functions = {
       { head: 'sent', of: (row) => of(row).bytes_out, show: size },
       { head: 'received', of: (row) => of(row).bytes_in, show: size },
     ];
+    /** The same with quantiles, which are not kept by rank. @template Row
+     * @param {(row: Row) => FunctionRow} of @returns {import('./table').Column<Row>[]} */
+    const distributed = (of) => {
+      const columns = numbers(of);
+      columns.splice(
+        columns.findIndex(({ head }) => head === 'sigma'),
+        0,
+        { head: 'median', of: (row) => of(row).durations?.p50 ?? -1, show: ifKnown },
+        { head: 'p99', of: (row) => of(row).durations?.p99 ?? -1, show: ifKnown },
+      );
+      return columns;
+    };
     const itself = (/** @type {FunctionRow} */ row) => row;
     /** @type {Table<FunctionRow>} */
     const all = new Table('Functions', [
       { head: 'function', left: true, of: (row) => row.function },
-      ...numbers(itself),
+      ...distributed(itself),
     ]);
     /** @type {Table<FunctionRow>} */
     const byRank = new Table('Functions by rank', [
@@ -63,12 +73,13 @@ export const functions = {
       { head: 'called from', left: true, of: place },
       { head: 'function', left: true, of: (row) => row.calls.function },
       { head: 'ranks', of: (row) => row.ranks },
-      ...numbers((/** @type {CallSiteRow & {calls: FunctionRow}} */ row) => row.calls),
+      ...distributed((/** @type {CallSiteRow & {calls: FunctionRow}} */ row) => row.calls),
     ]);
 
     const tables = el('div', {}, all.node);
     let drawn = '';
     const bars = histogram();
+    const none = el('p', { class: 'dim' });
     const drawing = choice('Histogram of', [['', 'no function']], (value) => {
       drawn = value;
       page.renew();
@@ -80,7 +91,7 @@ export const functions = {
       way = value;
       const made = { all: all.node, rank: byRank.node, site: bySite.node }[value];
       if (made) tables.replaceChildren(made);
-      drawing.node.hidden = bars.node.hidden = value === 'site';
+      drawing.node.hidden = bars.node.hidden = none.hidden = value === 'site';
       page.renew();
     });
 
@@ -117,10 +128,12 @@ export const functions = {
       const byRanks = way === 'rank';
       const ranked = byRanks ? { per_rank: true, rows: ROWS_MAX } : {};
       const words = drawn ? { ...ranked, histogram: drawn } : ranked;
-      /** @type {import('./answers').FunctionsReply & {histogram?: any}} */
+      /** @type {import('./answers').FunctionsReply & {histogram?: import('./histogram').Drawn}} */
       const reply = await page.ask('functions', { ...words, ...chosenTime(page) });
       offer(reply.rows);
       bars.show(reply.histogram ?? null);
+      const isKnown = !drawn || (reply.histogram?.durations.length ?? 0) > 0;
+      say(none, isKnown ? '' : `nothing is known of how long calls of ${drawn} took`);
       whole = reply.rows.reduce((sum, row) => sum + row.time_ns, 0);
       all.show(reply.rows);
       const { selection } = page;
@@ -145,6 +158,7 @@ export const functions = {
         {},
         el('div', { class: 'controls' }, ways.node, ' ', drawing.node),
         limits,
+        none,
         bars.node,
         tables,
         notes,

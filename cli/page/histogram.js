@@ -6,6 +6,7 @@ import { count, duration, share, size } from './units.js';
 
 /** Values that are drawn as one bar.
  * @typedef {{from: number, below: number, count: number}} Stretch */
+/** @typedef {{durations: Stretch[], sizes: Stretch[]}} Drawn */
 
 /** @param {string} caption @param {(value: number) => string} unit */
 function table(caption, unit) {
@@ -36,11 +37,14 @@ function table(caption, unit) {
 
 /** Both tables, none of them there before it is shown. */
 export function histogram() {
-  const [durations, sizes] = [table('Durations', duration), table('Sizes', size)];
+  const [durations, sizes] = [
+    table('Durations, of all ranks', duration),
+    table('Sizes, of all ranks', size),
+  ];
   durations.node.hidden = sizes.node.hidden = true;
   return {
     node: el('div', {}, durations.node, sizes.node),
-    /** @param {{durations: Stretch[], sizes: Stretch[]} | null} drawn */
+    /** @param {Drawn | null} drawn */
     show(drawn) {
       durations.show(drawn?.durations ?? []);
       sizes.show(drawn?.sizes ?? []);

@@ -6,8 +6,8 @@ mod samples;
 
 use fingerprint::{FILES, fingerprint};
 use invivo_proto::control::{
-    analyses, buffers, contexts, fault, hang, local, meetings, metrics, named_ranks, overhead,
-    peer, profile, regions, results, selection, sites, stacks, strategy, timeline, tree,
+    analyses, buffers, contexts, fault, hang, histogram, local, meetings, metrics, named_ranks,
+    overhead, peer, profile, regions, results, selection, sites, stacks, strategy, timeline, tree,
     wait_states,
 };
 use invivo_proto::record::{MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS, RecordKind};
@@ -217,6 +217,7 @@ fn limits_are_the_sources() {
         ("named_ranks::NAMED_MAX", named_ranks::NAMED_MAX as i64),
         ("local::PROFILE_PART_MAX", local::PROFILE_PART_MAX as i64),
         ("sites::ROWS_MAX", sites::ROWS_MAX.into()),
+        ("histogram::BINS_MAX", histogram::BINS_MAX as i64),
         ("sites::FILE_BYTES_MAX", sites::FILE_BYTES_MAX as i64),
         ("sites::CAUSERS_MAX", sites::CAUSERS_MAX as i64),
         ("contexts::CONTEXTS_MAX", contexts::CONTEXTS_MAX.into()),

@@ -411,6 +411,9 @@ class FunctionsReply(Answer):
     interval: TableInterval | None
     """The interval that the table is of, where one was requested; absent if nothing of it is kept.
     """
+    call_sites: AnalysisStatus | None
+    """Where distributions are not of all calls: whether the call sites, with which they are kept,
+    are on, and when they were not."""
 
 
 @dataclass(frozen=True)
@@ -442,18 +445,21 @@ class FunctionRow(Answer):
     clipped: int
     """Calls of which only the part after or before a cut (reset, window) is counted."""
     durations: Distribution | None
-    """Their durations, in ns. They are kept with the call sites: where these were not always on
-    there are fewer than calls, and where they were never on, or in rows by rank, it is absent."""
+    """Their durations, in ns. They are kept with the call sites: where one of the two tables was
+    off for a time their number is not that of the calls. Absent where there are none, and in rows
+    by rank."""
     sizes: Distribution | None
     """What each operation moved, in bytes: the larger of what the rank sent and received in it.
-    Absent where none moved anything."""
+    Messages may be empty; other operations that move nothing are not counted. Absent where there
+    are none."""
 
 
 @dataclass(frozen=True)
 class Distribution(Answer):
     """How values are distributed. They are counted in bins of a sixteenth of the value or less;
-    where there would be more than 64 bins, each is twice as wide. A quantile of durations is the
-    middle of the bin in which it lies, one of sizes the least value of the bin."""
+    where there would be more than 128 bins, all are twice as wide, as often as it takes. A quantile
+    of durations is the middle of the bin in which it lies, one of sizes the least value of the bin.
+    """
 
     count: int
     """Number of values."""
@@ -465,6 +471,8 @@ class Distribution(Answer):
     """99 % of the values are not larger."""
     bins: list[HistogramBin]
     """The bins that hold values, from small to large, where histograms were requested."""
+    error: float
+    """By how much of its value a quantile may be off: 0.03125 for durations in the finest bins."""
 
 
 @dataclass(frozen=True)

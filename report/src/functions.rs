@@ -261,6 +261,7 @@ mod tests {
                 p90: 2_000_000,
                 p99: 2_300_000,
                 bins: Vec::new(),
+                error: 0.03125,
             }),
             ..row("MPI_Recv", None, 3_000_000)
         };

@@ -13,23 +13,30 @@ const LINES_MAX: usize = 20;
 /// Columns of the longest bar.
 const BAR: usize = 40;
 
+/// What is said of no rows.
+const NOTHING: &str = "no MPI call has been recorded yet\n";
+
 /// The histograms of functions.
 pub fn of_functions(rows: &[FunctionRow], look: Look) -> String {
     let one = |row: &FunctionRow| both(&row.function, row, look);
-    rows.iter().map(one).collect::<Vec<_>>().join("\n")
+    joined(rows.iter().map(one).collect())
 }
 
 /// The histograms of call sites.
 pub fn of_sites(rows: &[CallSiteRow], look: Look) -> String {
     let rows = rows.iter().filter_map(|row| {
         let calls = row.calls.as_ref()?;
-        Some(both(
-            &format!("{} in {}", calls.function, place(row)),
-            calls,
-            look,
-        ))
+        let name = format!("{} in {}", calls.function, place(row));
+        Some(both(&name, calls, look))
     });
-    rows.collect::<Vec<_>>().join("\n")
+    joined(rows.collect())
+}
+
+fn joined(texts: Vec<String>) -> String {
+    match texts.is_empty() {
+        true => NOTHING.to_owned(),
+        false => texts.join("\n"),
+    }
 }
 
 /// Of the durations, and of the sizes where there are some.
@@ -38,22 +45,20 @@ fn both(name: &str, row: &FunctionRow, look: Look) -> String {
     let Some(durations) = &row.durations else {
         return format!("{name}: {calls}, and nothing is known of how long each took\n");
     };
-    let told = match durations.count < row.calls {
-        // The call sites were off for a time.
-        true => format!(
-            "{calls}, of which {} are known one by one",
+    let told = match durations.count == row.calls {
+        true => calls,
+        // One of the two tables was off for a time.
+        false => format!(
+            "{calls}; of {} is known how long it took",
             count(durations.count)
         ),
-        false => calls,
     };
-    let mut text = format!("{name}: {told}, {}\n\n", quantiles(durations, duration));
+    let mut text = format!("{name}: {told}; {}\n\n", quantiles(durations, duration));
     text.push_str(&bars(durations, duration, look));
     if let Some(sizes) = &row.sizes {
-        let operations = counted(sizes.count, "operation");
-        text.push_str(&format!(
-            "\n{name}: {operations} that moved bytes, {}\n\n",
-            quantiles(sizes, bytes)
-        ));
+        let operations = counted(sizes.count, "size");
+        let quantiles = quantiles(sizes, bytes);
+        text.push_str(&format!("\n{name}: {operations}; {quantiles}\n\n"));
         text.push_str(&bars(sizes, bytes, look));
     }
     text
@@ -61,7 +66,10 @@ fn both(name: &str, row: &FunctionRow, look: Look) -> String {
 
 fn quantiles(of: &Distribution, unit: impl Fn(u64) -> String) -> String {
     let [median, most, nearly_all] = [of.p50, of.p90, of.p99].map(unit);
-    format!("half up to {median}, 90 % up to {most}, 99 % up to {nearly_all}")
+    let error = 100.0 * of.error;
+    format!(
+        "half up to {median}, 90 % up to {most}, 99 % up to {nearly_all} (known to {error:.0} %)"
+    )
 }
 
 /// A line for each stretch of values, and for what lies between two and holds none.
@@ -155,6 +163,7 @@ mod tests {
             p90: 8448,
             p99: 8448,
             bins: vec![bin(992, 1023, 30), bin(8192, 8703, 10)],
+            error: 0.03125,
         };
         let row = FunctionRow {
             function: "MPI_Recv".into(),
@@ -169,8 +178,8 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(
             lines[0],
-            "MPI_Recv: 50 calls, of which 40 are known one by one, half up to 1.01 us, 90 % up to \
-             8.45 us, 99 % up to 8.45 us"
+            "MPI_Recv: 50 calls; of 40 is known how long it took; half up to 1.01 us, 90 % up to \
+             8.45 us, 99 % up to 8.45 us (known to 3 %)"
         );
         assert_eq!(
             lines[3..],
@@ -221,5 +230,6 @@ mod tests {
         };
         let text = of_functions(&[row], LOOK);
         assert!(text.contains("nothing is known"), "{text}");
+        assert_eq!(of_functions(&[], LOOK), NOTHING);
     }
 }

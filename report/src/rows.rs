@@ -89,10 +89,12 @@ pub struct Durations {
     pub p90_seconds: f64,
     /// Nor did 99 % of them.
     pub p99_seconds: f64,
+    /// By how much of its value each of these may be off.
+    pub error: f64,
 }
 
 /// Bytes that operations moved, of which each counts once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct Sizes {
     /// Operations.
@@ -103,6 +105,8 @@ pub struct Sizes {
     pub p90_bytes: u64,
     /// Nor did 99 % of them.
     pub p99_bytes: u64,
+    /// By how much of its value each of these may be off.
+    pub error: f64,
 }
 
 impl From<v1::Distribution> for Durations {
@@ -112,6 +116,7 @@ impl From<v1::Distribution> for Durations {
             p50_seconds: seconds(of.p50 as f64),
             p90_seconds: seconds(of.p90 as f64),
             p99_seconds: seconds(of.p99 as f64),
+            error: of.error,
         }
     }
 }
@@ -124,6 +129,7 @@ impl From<Durations> for v1::Distribution {
             p90: ns(of.p90_seconds),
             p99: ns(of.p99_seconds),
             bins: Vec::new(),
+            error: of.error,
         }
     }
 }
@@ -135,6 +141,7 @@ impl From<v1::Distribution> for Sizes {
             p50_bytes: of.p50,
             p90_bytes: of.p90,
             p99_bytes: of.p99,
+            error: of.error,
         }
     }
 }
@@ -147,6 +154,7 @@ impl From<Sizes> for v1::Distribution {
             p90: of.p90_bytes,
             p99: of.p99_bytes,
             bins: Vec::new(),
+            error: of.error,
         }
     }
 }

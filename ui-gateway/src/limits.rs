@@ -170,7 +170,7 @@ pub const RANK_ROWS_DEFAULT: u32 = 4096;
 /// Maximum number of rows by rank and function: some seven MB.
 pub const RANK_ROWS_MAX: u32 = 65536;
 /// Bytes of the bins of a row in a message, of both its histograms.
-pub const BINS_BYTES: usize = 2 * invivo_proto::control::histogram::BINS_MAX * 25;
+pub const BINS_BYTES: usize = 2 * invivo_proto::control::histogram::BINS_MAX * 35;
 /// Functions that ranks call, at most some hundred.
 pub const FUNCTIONS: usize = 500;
 /// Bytes of a row in a message.

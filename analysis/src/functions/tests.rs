@@ -2,6 +2,7 @@ use super::*;
 use crate::moments::tests::nearly_equal;
 use crate::testing::{self, Recorded};
 use alloc::collections::BTreeMap;
+use invivo_proto::control::histogram::{BINS_MAX, Distribution, Histogram};
 use proptest::prelude::*;
 
 /// One pass over everything for each row of the table, by another wording of the rules.
@@ -196,6 +197,31 @@ fn messages_to_nobody_move_nothing() {
     assert_eq!((row.time.count, row.bytes_out), (1, 0));
 }
 
+/// Each operation once, by the larger side; messages also when they are empty.
+#[test]
+fn an_operation_has_one_size() {
+    use RecordKind::*;
+    let of = |kind, out, into| size(&facts(kind, ISEND, out, into));
+    assert_eq!((of(Send, 8, 0), of(PostSend, 0, 0)), (Some(8), Some(0)));
+    assert_eq!(
+        (of(Recv, 0, 9), of(CompletedRecv, 0, 0)),
+        (Some(9), Some(0))
+    );
+    // A posted receive knows its room, and not what comes.
+    assert_eq!(of(PostRecv, 0, 64), None);
+    assert_eq!(
+        (of(Collective, 8, 64), of(Collective, 0, 0)),
+        (Some(64), None)
+    );
+    // One that sends nothing, as a leaf of a broadcast; it counts when it is posted.
+    assert_eq!(of(PostCollective, 0, 64), Some(64));
+    assert_eq!(of(CompletedCollective, 0, 64), None);
+    assert_eq!((of(Plain, 8, 8), of(Plain, 0, 0)), (Some(8), None));
+    let mut nobody = facts(Send, ISEND, 8, 0);
+    nobody.peer = peer::NULL;
+    assert_eq!(size(&nobody), None);
+}
+
 #[test]
 fn the_largest_table_fits_into_a_message() {
     let mut row = FunctionStats::default();
@@ -207,8 +233,20 @@ fn the_largest_table_fits_into_a_message() {
     row.bytes_in = u64::MAX;
     row.clipped = u64::MAX;
     let key = |n| (Rank(u32::MAX - n), RegionId(u16::MAX));
+    // More functions than MPI has.
+    const FUNCTIONS: u16 = 512;
+    let bins = (0..BINS_MAX as u16).map(|number| (number * 7, u64::MAX));
+    let histogram = Histogram::new(0, bins.collect());
+    let wide = Distribution {
+        durations: histogram.clone(),
+        sizes: histogram,
+        ..Distribution::default()
+    };
     let table = FunctionTable {
         rank_rows: (0..RANK_ROWS_MAX).map(|n| (key(n), row)).collect(),
+        distributions: (0..FUNCTIONS)
+            .map(|n| (RegionId(n), wide.clone()))
+            .collect(),
         ..FunctionTable::default()
     };
 

@@ -47,6 +47,13 @@ pub(super) struct SiteRow {
     next: u32,
 }
 
+impl SiteRow {
+    /// Whether nothing was counted, not even an empty message that was posted before.
+    fn is_empty(&self) -> bool {
+        self.row.is_empty() && self.sizes.is_empty()
+    }
+}
+
 /// Where a site stands in the index.
 #[inline(always)]
 fn slot(site: SiteId) -> usize {
@@ -142,21 +149,23 @@ impl OfRank {
 
     /// The rows that count something.
     pub(super) fn rows(&self) -> impl Iterator<Item = (At, FunctionStats)> {
-        let rows = self.rows.iter().filter(|of| !of.row.is_empty());
+        let rows = self.rows.iter().filter(|of| !of.is_empty());
         rows.map(|SiteRow { row, site, .. }| ((*site, row.region), row.stats(self.rank)))
     }
 
-    /// How the calls of each row are distributed. One that counts nothing may have the size of an
-    /// empty message, which was posted before.
+    /// How the calls of each of these rows are distributed.
     pub(super) fn distributions(&self) -> impl Iterator<Item = (At, Distribution)> {
-        let of_row = |of: &SiteRow| {
-            let durations = of.durations.histogram();
-            let sizes = of.sizes.histogram();
-            let is_there = !durations.is_empty() || !sizes.is_empty();
-            let distribution = Distribution { durations, sizes };
-            is_there.then_some(((of.site, of.row.region), distribution))
-        };
-        self.rows.iter().filter_map(of_row)
+        let rows = self.rows.iter().filter(|of| !of.is_empty());
+        rows.map(|of| {
+            let time = of.row.stats(self.rank).time;
+            let distribution = Distribution {
+                durations: of.durations.histogram(),
+                shortest_ns: time.min_ns,
+                longest_ns: time.max_ns,
+                sizes: of.sizes.histogram(),
+            };
+            ((of.site, of.row.region), distribution)
+        })
     }
 
     /// Iterations that begin with calls of a row.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::functions::bytes;
+use crate::functions::{bytes, size};
 use crate::messages::Late;
 use crate::moments;
 use crate::moments::tests::nearly_equal;
@@ -124,7 +124,7 @@ fn naive(all: &[Recorded]) -> BTreeMap<Site, (FunctionStats, Vec<Rank>)> {
         });
         for facts in r.facts() {
             let (out, into) = bytes(facts);
-            if out + into != 0 {
+            if out + into != 0 || size(facts).is_some() {
                 row(r.rank, facts, &|stats| {
                     stats.bytes_out += out;
                     stats.bytes_in += into;

@@ -35,11 +35,15 @@ pub struct Args {
           value_parser = clap::value_parser!(u32).range(1..))]
     rows: Option<u32>,
     /// Show how the durations of this function's calls are distributed, and the bytes that they
-    /// move; as JSON its rows have their bins
-    #[arg(long, value_name = "FUNCTION", conflicts_with = "per_rank")]
-    histogram: Option<Vec<String>>,
+    /// move; as JSON its rows have their bins, and no others are there. Several times: of several
+    #[arg(
+        long = "histogram",
+        value_name = "FUNCTION",
+        conflicts_with = "per_rank"
+    )]
+    drawn: Vec<String>,
     /// Draw with ASCII characters only
-    #[arg(long, requires = "histogram")]
+    #[arg(long, requires = "drawn")]
     ascii: bool,
     #[command(flatten)]
     when: When,
@@ -77,21 +81,20 @@ async fn functions(args: &Args) -> anyhow::Result<Outcome> {
     let request = v1::FunctionsRequest {
         per_rank: args.per_rank,
         rank_rows_max,
-        histograms: args.histogram.is_some(),
+        histograms: args.draws(),
         ..args.when.asked().functions()
     };
     let mut reply = patiently(&job, async || client.clone().functions(request).await).await?;
-    let known: Vec<String> = reply.rows.iter().map(|row| row.function.clone()).collect();
+    let called = reply.rows.iter().map(|row| row.function.as_str());
+    let missing = args.missing(called, &args.when, 0)?;
     reply.rows.retain(|row| args.is_meant(&row.function));
-    reply.rank_rows.retain(|row| args.is_meant(&row.function));
-    args.is_called(reply.rows.is_empty(), &known)?;
     if args.target.json {
         print_json(&reply)?;
         return Ok(Outcome::Done);
     }
     let table = || {
-        if args.histogram.is_some() {
-            return histogram::of_functions(&reply.rows, args.look());
+        if args.draws() {
+            return histogram::of_functions(&reply.rows, args.look()) + &missing;
         }
         let mut text = functions::text(&reply.rows);
         if args.per_rank {
@@ -106,43 +109,47 @@ async fn functions(args: &Args) -> anyhow::Result<Outcome> {
     };
     let nothing = (reply.rows.is_empty(), NOTHING);
     let text = args.when.told(reply.interval.as_ref(), nothing, table);
-    told(&text, reply.analysis.as_ref(), reply.coverage)
+    let of = [reply.analysis.as_ref(), reply.call_sites.as_ref()];
+    told(&text, of, reply.coverage)
 }
 
 async fn sites(args: &Args) -> anyhow::Result<Outcome> {
     let (job, client) = args.target.client(Scope::View)?;
     let request = v1::CallSitesRequest {
-        rows_max: args.rows_max(),
-        histograms: args.histogram.is_some(),
+        // Those that are drawn are chosen from all.
+        rows_max: if args.draws() { 0 } else { args.rows_max() },
+        histograms: args.draws(),
         ..args.when.asked().sites()
     };
     let mut reply = patiently(&job, async || client.clone().call_sites(request).await).await?;
-    let function = |row: &v1::CallSiteRow| row.calls.as_ref().map(|of| of.function.clone());
-    let known: Vec<String> = reply.rows.iter().filter_map(function).collect();
-    reply
-        .rows
-        .retain(|row| function(row).is_none_or(|name| args.is_meant(&name)));
-    args.is_called(reply.rows.is_empty(), &known)?;
+    let calls = reply.rows.iter().filter_map(|row| row.calls.as_ref());
+    let called = calls.map(|calls| calls.function.as_str());
+    let missing = args.missing(called, &args.when, reply.rows_left_out)?;
+    let is_meant = |calls: &v1::FunctionRow| args.is_meant(&calls.function);
+    (reply.rows).retain(|row| row.calls.as_ref().is_none_or(is_meant));
+    if let Some(rows) = args.rows.filter(|_| args.draws()) {
+        reply.rows.truncate(rows as usize);
+    }
     if args.target.json {
         print_json(&reply)?;
         return Ok(Outcome::Done);
     }
     let nothing = (reply.rows.is_empty(), NOTHING);
-    let table = || match args.histogram {
-        Some(_) => histogram::of_sites(&reply.rows, args.look()),
-        None => call_sites::text(&reply),
+    let table = || match args.draws() {
+        true => histogram::of_sites(&reply.rows, args.look()) + &missing,
+        false => call_sites::text(&reply),
     };
     let text = args.when.told(reply.interval.as_ref(), nothing, table);
-    told(&text, reply.analysis.as_ref(), reply.coverage)
+    told(&text, [reply.analysis.as_ref(), None], reply.coverage)
 }
 
 /// Prints a table, and what is to be said of it.
 fn told(
     table: &str,
-    analysis: Option<&v1::AnalysisStatus>,
+    of: [Option<&v1::AnalysisStatus>; 2],
     coverage: Option<v1::Coverage>,
 ) -> anyhow::Result<Outcome> {
-    let notes = analyses::notes(analysis);
+    let notes = of.map(analyses::notes).concat();
     let coverage = coverage::text(&coverage.unwrap_or_default());
     print(&format!("{table}\n{notes}{coverage}"))?;
     Ok(Outcome::Done)
@@ -151,9 +158,13 @@ fn told(
 impl Args {
     /// 0 is the gateway's own default.
     fn rows_max(&self) -> u32 {
-        // What is drawn may be far down.
-        let all = self.target.json || self.histogram.is_some();
-        self.rows.unwrap_or(if all { 0 } else { ROWS_TEXT })
+        let default = if self.target.json { 0 } else { ROWS_TEXT };
+        self.rows.unwrap_or(default)
+    }
+
+    /// Whether histograms are asked for.
+    fn draws(&self) -> bool {
+        !self.drawn.is_empty()
     }
 
     fn look(&self) -> Look {
@@ -162,25 +173,42 @@ impl Args {
 
     /// Whether a function is one of those to be drawn, or all are shown.
     fn is_meant(&self, function: &str) -> bool {
-        let meant = self.histogram.as_ref();
-        meant.is_none_or(|meant| meant.iter().any(|name| name.eq_ignore_ascii_case(function)))
+        let mut drawn = self.drawn.iter();
+        !self.draws() || drawn.any(|name| name.eq_ignore_ascii_case(function))
     }
 
-    /// Whether one of those to be drawn was called; `known` were.
-    fn is_called(&self, none: bool, known: &[String]) -> anyhow::Result<()> {
-        let Some(meant) = self
-            .histogram
-            .as_ref()
-            .filter(|_| none && !known.is_empty())
-        else {
-            return Ok(());
+    /// A line for each function that is to be drawn and was not called; `called` were, and so many
+    /// rows with less time are not known.
+    ///
+    /// # Errors
+    /// None of them was called, but others.
+    fn missing<'a>(
+        &self,
+        called: impl Iterator<Item = &'a str>,
+        when: &When,
+        rows_left_out: u64,
+    ) -> anyhow::Result<String> {
+        let called: BTreeSet<&str> = called.collect();
+        let is_missing = |name: &&String| {
+            let mut called = called.iter();
+            !called.any(|function| function.eq_ignore_ascii_case(name))
         };
-        let known: BTreeSet<&String> = known.iter().collect();
-        let known: Vec<&str> = known.into_iter().map(String::as_str).collect();
-        anyhow::bail!(
-            "no call of {} has ended; functions that were called: {}",
-            meant.join(" or "),
-            known.join(", ")
-        )
+        let missing: Vec<&String> = self.drawn.iter().filter(is_missing).collect();
+        let time = if when.is_given() { " in this time" } else { "" };
+        let less = match rows_left_out {
+            0 => "",
+            _ => ", or its rows have too little time",
+        };
+        let line = |name: &&String| format!("no call of {name} has ended{time}{less}");
+        let lines: Vec<String> = missing.iter().map(line).collect();
+        if self.draws() && missing.len() == self.drawn.len() && !called.is_empty() {
+            let called: Vec<&str> = called.into_iter().collect();
+            anyhow::bail!(
+                "{}; functions that were called: {}",
+                lines.join("; "),
+                called.join(", ")
+            );
+        }
+        Ok(lines.iter().map(|line| format!("\n{line}\n")).collect())
     }
 }

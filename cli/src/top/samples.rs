@@ -138,6 +138,7 @@ fn row(function: &str, calls: u64, time_ns: u64, max_rank: u32, bytes: u64) -> F
             p90: 2_000_000,
             p99: 15_000_000,
             bins: Vec::new(),
+            error: 0.03125,
         }),
         ..FunctionRow::default()
     }

@@ -74,21 +74,21 @@ pub struct Answers {
 /// The function table, and a histogram where one is asked for.
 #[derive(Serialize)]
 struct Functions<'a> {
-    histogram: Option<Histogram>,
+    histogram: Option<Bars>,
     #[serde(flatten)]
     reply: &'a v1::FunctionsReply,
 }
 
 /// How durations and sizes are distributed, as they are drawn.
 #[derive(Serialize)]
-struct Histogram {
+struct Bars {
     durations: Vec<Stretch>,
     sizes: Vec<Stretch>,
 }
 
-impl Histogram {
+impl Bars {
     /// That of a function; bins of all rows are gone.
-    fn taken(rows: &mut [v1::FunctionRow], function: &str) -> Option<Histogram> {
+    fn taken(rows: &mut [v1::FunctionRow], function: &str) -> Option<Bars> {
         let mut found = None;
         for row in rows {
             let drawn = |of: &mut Option<v1::Distribution>| {
@@ -97,7 +97,7 @@ impl Histogram {
             };
             let (durations, sizes) = (drawn(&mut row.durations), drawn(&mut row.sizes));
             if row.function == function {
-                found = Some(Histogram { durations, sizes });
+                found = Some(Bars { durations, sizes });
             }
         }
         found
@@ -149,12 +149,12 @@ impl Answers {
                     ..asked.interval().functions()
                 };
                 let mut reply = client.functions(request).await?.into_inner();
-                let histogram = Histogram::taken(&mut reply.rows, &asked.histogram);
+                let histogram = Bars::taken(&mut reply.rows, &asked.histogram);
                 let answer = Functions {
                     histogram,
                     reply: &reply,
                 };
-                noted(&answer, &[&reply.analysis])?
+                noted(&answer, &[&reply.analysis, &reply.call_sites])?
             }
             "sites" => {
                 let request = v1::CallSitesRequest {

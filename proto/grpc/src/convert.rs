@@ -288,7 +288,7 @@ pub fn function_rows(
         .map(|(&region, stats)| {
             let mut row = function_row(None, region, stats);
             if let Some(of) = table.distributions.get(&region) {
-                distribution::fill(&mut row, of, &stats.time, bins);
+                distribution::fill(&mut row, of, bins);
             }
             row
         })

@@ -74,7 +74,9 @@ impl Analysis {
             Analysis::Matrix => "messages and bytes between each two ranks",
             Analysis::Messages => "sends matched with receives: transfer times, late senders",
             Analysis::Grid => "time in MPI, calls and bytes of each rank over time",
-            Analysis::Sites => "calls, time and bytes by where in the program calls are made",
+            Analysis::Sites => {
+                "calls, time and bytes by where in the program calls are made; distributions; loops"
+            }
             Analysis::WaitStates => {
                 "who waits for whom in collectives; late senders, with messages"
             }

@@ -17,12 +17,9 @@ const OCTAVE_BITS: u32 = 4;
 /// Bins there are before any become one.
 pub const NUMBERS: u16 = 976;
 /// The most bins that a histogram has.
-pub const BINS_MAX: usize = 64;
+pub const BINS_MAX: usize = 128;
 /// Twice as wide so often, all values are in one bin.
 const COARSE_MAX: u8 = 10;
-/// The most bytes of a histogram: how coarse it is, and of each bin a step of two bytes and a
-/// number.
-pub const HISTOGRAM_BYTES_MAX: usize = 1 + BINS_MAX * (2 + crate::varint::MAX_BYTES);
 
 /// The bin of a value, where none have become one.
 #[inline(always)]
@@ -60,13 +57,28 @@ pub struct Histogram {
 }
 
 /// Of durations and sizes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, DeriveDecode, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, DeriveDecode, Serialize, Deserialize)]
 pub struct Distribution {
     /// How long calls took, in ns.
     pub durations: Histogram,
+    /// The shortest of these, in ns; `u64::MAX` of none.
+    pub shortest_ns: u64,
+    /// The longest, in ns.
+    pub longest_ns: u64,
     /// What operations moved, in bytes: each once, the larger of what the rank sent and received
-    /// in it. Calls that move nothing have none, but for empty messages.
+    /// in it. Messages may be empty; other operations that move nothing have none.
     pub sizes: Histogram,
+}
+
+impl Default for Distribution {
+    fn default() -> Distribution {
+        Distribution {
+            durations: Histogram::default(),
+            shortest_ns: u64::MAX,
+            longest_ns: 0,
+            sizes: Histogram::default(),
+        }
+    }
 }
 
 impl Histogram {
@@ -131,6 +143,11 @@ impl Histogram {
             },
             count,
         })
+    }
+
+    /// How wide bins are beside the values in them, at most.
+    pub fn width(&self) -> f64 {
+        f64::from(1_u32 << u32::from(self.coarse()).min(16)) / f64::from(1 << OCTAVE_BITS)
     }
 
     /// How many values there are.
@@ -262,10 +279,9 @@ mod tests {
     fn too_many_bins_become_wider_ones() {
         let bins: Vec<(u16, u64)> = (0..NUMBERS).map(|number| (number, 2)).collect();
         let all = Histogram::new(0, bins);
-        assert_eq!((all.coarse(), all.numbers().count()), (4, 61));
+        assert_eq!((all.coarse(), all.numbers().count()), (3, 122));
         assert_eq!(all.count(), 2 * u64::from(NUMBERS));
-        assert!(all.bytes() <= HISTOGRAM_BYTES_MAX);
         let last = all.bins().last().unwrap();
-        assert_eq!((last.least, last.most), (1 << 63, u64::MAX));
+        assert_eq!((last.least, last.most), (3 << 62, u64::MAX));
     }
 }

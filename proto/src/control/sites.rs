@@ -12,7 +12,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use bincode::{Decode, Encode};
 
-/// Rows of an answer: below 8 MiB where every name is as long as it can be, and ranks wait in all
+/// Rows of an answer: below 12 MiB where every name is as long as it can be, and ranks wait in all
 /// ways in each. Large programs call MPI
 /// from some hundred places.
 pub const ROWS_MAX: u32 = 2048;

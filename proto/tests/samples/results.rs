@@ -51,6 +51,8 @@ pub fn functions() -> FunctionTable {
 pub fn distribution() -> Distribution {
     Distribution {
         durations: Histogram::new(0, vec![(57, 1), (72, 1), (83, 1)]),
+        shortest_ns: 100,
+        longest_ns: 300,
         sizes: Histogram::new(0, vec![(144, 3)]),
     }
 }

@@ -43,7 +43,7 @@ __attribute__((noinline)) static void await_largest(int bytes)
 
 int main(int argc, char **argv)
 {
-    int rank, rounds = argc > 1 ? atoi(argv[1]) : 400;
+    int rank, rounds = argc > 1 ? atoi(argv[1]) : 1600;
     CALL(MPI_Init)(&argc, &argv);
     CALL(MPI_Comm_rank)(MPI_COMM_WORLD, &rank);
     for (int round = 0; round < rounds; round++) {

@@ -22,7 +22,7 @@ impl Analyses {
         let rows = rows(&chosen, |piece| &piece.functions, || self.functions.rows());
         let mut table = functions::table(&rows, rank_rows_max);
         for (_, (_, region), of) in self.distributions(&chosen).iter() {
-            // Calls of the same time are in the same rows.
+            // Where functions are off, there are no rows of them.
             if table.rows.contains_key(&region) {
                 histogram::add(table.distributions.entry(region).or_default(), of);
             }

@@ -40,7 +40,7 @@ pub struct Piece {
 pub struct Cells(pub RankRows<With, Directions>);
 
 // What the memory that the manual states is computed from.
-const _: () = assert!(size_of::<((Rank, sites::At), Distribution)>() == 56);
+const _: () = assert!(size_of::<((Rank, sites::At), Distribution)>() == 72);
 const _: () = assert!(size_of::<((Rank, sites::Beginning), Lengths)>() == 128);
 const _: () = assert!(size_of::<((Rank, With), Directions)>() == 48);
 
@@ -75,7 +75,7 @@ impl Counted for Piece {
     fn rows(&self) -> usize {
         let calls = self.functions.len() + self.sites.len() + self.iterations.len();
         let distributions = self.distributions.iter();
-        // Most histograms have some ten bins of three bytes.
+        // Three bytes for each bin, of which there are some ten or some hundred.
         let bins = distributions.map(|(_, _, of)| of.durations.bytes() + of.sizes.bytes());
         let distributions = self.distributions.len() + bins.sum::<usize>() / ROW_BYTES;
         calls + distributions + self.regions.len() + self.waits.rows()

@@ -88,8 +88,7 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// Of a job, without any location yet. All analyses are on but that of call sites: buffers keep
-    /// none.
+    /// Of a job, without any location yet.
     ///
     /// # Errors
     /// When there is no such job.
@@ -308,6 +307,7 @@ impl Observed {
                 if let Partial::Analyses(status) = &mut partial {
                     let sites = &mut status.of[Analysis::Sites as usize];
                     (sites.on, sites.off) = (0, sites.on);
+                    sites.gaps.last = vec![(0, u64::MAX)];
                 }
                 // No time of this process was taken from the job.
                 coverage.tool_cpu_ns = 0;

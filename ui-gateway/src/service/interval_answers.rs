@@ -40,21 +40,25 @@ impl Service {
             rank_rows_max,
             past,
         };
-        let (reply, analysis) = self
-            .query_analysis(token, query, Analysis::Functions)
-            .await?;
-        let Answer::Functions(table, coverage) = &reply.answer else {
+        let (reply, switches) =
+            tokio::try_join!(self.query(token, query), self.query(token, Query::Analyses))?;
+        let (Answer::Functions(table, coverage), Answer::Analyses(analyses, _)) =
+            (&reply.answer, &switches.answer)
+        else {
             return Err(LinkError::Mismatched.into());
         };
         let (rows, mut rank_rows) = convert::function_rows(table, bins);
         rank_rows.truncate(rank_rows_max as usize);
+        let known = |row: &v1::FunctionRow| row.durations.as_ref().map_or(0, |of| of.count);
+        let lacks_some = rows.iter().any(|row| known(row) != row.calls);
         let message = v1::FunctionsReply {
             coverage: Some(convert::coverage(coverage, &reply.missing)),
             rows,
             rank_rows,
             rank_rows_total: table.rank_rows_total.try_into().unwrap_or(u32::MAX),
-            analysis: Some(analysis),
+            analysis: Some(convert::analyses::one(analyses, Analysis::Functions)),
             interval: interval(table.past, begin_ns),
+            call_sites: lacks_some.then(|| convert::analyses::one(analyses, Analysis::Sites)),
         };
         Ok(large(message, share))
     }

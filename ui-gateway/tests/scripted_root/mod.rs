@@ -295,6 +295,8 @@ pub fn distribution(calls: u64) -> Distribution {
     };
     Distribution {
         durations: one_larger(20, 1000),
+        shortest_ns: 20,
+        longest_ns: 1000,
         sizes: one_larger(8, 1024),
     }
 }

@@ -39,6 +39,7 @@ fn table() -> Answer {
     Answer::Functions {
         table: Box::new(FunctionsReply {
             analysis: None,
+            call_sites: None,
             interval: None,
             coverage: Some(Coverage {
                 ranks: 2,

@@ -3,7 +3,6 @@
 use crate::v1;
 use invivo_analysis::histogram::quantile;
 use invivo_proto::control::histogram::{Bin, Distribution, Histogram};
-use invivo_proto::control::results::Moments;
 
 /// Quantiles, and the bins where these are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,14 +11,24 @@ pub enum Bins {
     LeftOut,
 }
 
-/// Gives a row its distributions; `time` is of the same calls.
-pub(super) fn fill(row: &mut v1::FunctionRow, of: &Distribution, time: &Moments, bins: Bins) {
+/// Gives a row its distributions.
+pub(super) fn fill(row: &mut v1::FunctionRow, of: &Distribution, bins: Bins) {
     // No duration is beyond those that are known exactly.
-    let (least, most) = (time.min_ns, time.max_ns.max(time.min_ns));
+    let (least, most) = (of.shortest_ns, of.longest_ns.max(of.shortest_ns));
     let middle = |bin: Bin| u64::midpoint(bin.least, bin.most).clamp(least, most);
     row.durations = message(&of.durations, middle, bins);
     // Sizes are mostly round numbers, which are the least of their bins.
     row.sizes = message(&of.sizes, |bin| bin.least, bins);
+    // The middle is off by half of a bin, the least value by all of it.
+    let errors = [
+        (&mut row.durations, &of.durations, 0.5),
+        (&mut row.sizes, &of.sizes, 1.0),
+    ];
+    for (message, of, share) in errors {
+        if let Some(message) = message {
+            message.error = of.width() * share;
+        }
+    }
 }
 
 /// Nothing where there are no values.
@@ -34,6 +43,7 @@ fn message(of: &Histogram, value: impl Fn(Bin) -> u64, bins: Bins) -> Option<v1:
             Bins::Included => of.bins().map(bin).collect(),
             Bins::LeftOut => Vec::new(),
         },
+        error: 0.0,
     })
 }
 
@@ -55,18 +65,15 @@ mod tests {
         values.iter().for_each(|&value| counting.add(value));
         Distribution {
             durations: counting.histogram(),
+            shortest_ns: values.iter().copied().min().unwrap_or(u64::MAX),
+            longest_ns: values.iter().copied().max().unwrap_or(0),
             sizes: counting.histogram(),
         }
     }
 
     fn filled(values: &[u64], bins: Bins) -> v1::FunctionRow {
-        let time = Moments {
-            min_ns: values.iter().copied().min().unwrap_or(u64::MAX),
-            max_ns: values.iter().copied().max().unwrap_or(0),
-            ..Moments::EMPTY
-        };
         let mut row = v1::FunctionRow::default();
-        fill(&mut row, &distribution(values), &time, bins);
+        fill(&mut row, &distribution(values), bins);
         row
     }
 
@@ -76,6 +83,7 @@ mod tests {
         let (durations, sizes) = (row.durations.unwrap(), row.sizes.unwrap());
         // The bin is 992 to 1023.
         assert_eq!((durations.p50, durations.p99), (1000, 1000));
+        assert_eq!((durations.error, sizes.error), (1.0 / 32.0, 1.0 / 16.0));
         assert_eq!((sizes.p50, sizes.count), (992, 1));
         let bin = v1::HistogramBin {
             least: 992,

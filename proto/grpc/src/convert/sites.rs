@@ -65,7 +65,7 @@ pub(super) fn row(site: &Site, of: &SiteStats, bins: Bins) -> v1::CallSiteRow {
         build_id,
     } = spot(&site.place);
     let mut calls = function_row(None, site.region, &of.stats);
-    distribution::fill(&mut calls, &of.distribution, &of.stats.time, bins);
+    distribution::fill(&mut calls, &of.distribution, bins);
     v1::CallSiteRow {
         kind: kind.to_owned(),
         file,

@@ -566,6 +566,10 @@ pub struct FunctionsReply {
     /// The interval that the table is of, where one was requested; absent if nothing of it is kept.
     #[prost(message, optional, tag = "6")]
     pub interval: ::core::option::Option<TableInterval>,
+    /// Where distributions are not of all calls: whether the call sites, with which they are kept, are
+    /// on, and when they were not.
+    #[prost(message, optional, tag = "7")]
+    pub call_sites: ::core::option::Option<AnalysisStatus>,
 }
 /// Calls of one MPI function.
 #[derive(serde::Deserialize)]
@@ -609,18 +613,20 @@ pub struct FunctionRow {
     /// Calls of which only the part after or before a cut (reset, window) is counted.
     #[prost(uint64, tag = "12")]
     pub clipped: u64,
-    /// Their durations, in ns. They are kept with the call sites: where these were not always on there
-    /// are fewer than calls, and where they were never on, or in rows by rank, it is absent.
+    /// Their durations, in ns. They are kept with the call sites: where one of the two tables was off
+    /// for a time their number is not that of the calls. Absent where there are none, and in rows by
+    /// rank.
     #[prost(message, optional, tag = "13")]
     pub durations: ::core::option::Option<Distribution>,
     /// What each operation moved, in bytes: the larger of what the rank sent and received in it.
-    /// Absent where none moved anything.
+    /// Messages may be empty; other operations that move nothing are not counted. Absent where there
+    /// are none.
     #[prost(message, optional, tag = "14")]
     pub sizes: ::core::option::Option<Distribution>,
 }
 /// How values are distributed. They are counted in bins of a sixteenth of the value or less; where
-/// there would be more than 64 bins, each is twice as wide. A quantile of durations is the middle of
-/// the bin in which it lies, one of sizes the least value of the bin.
+/// there would be more than 128 bins, all are twice as wide, as often as it takes. A quantile of
+/// durations is the middle of the bin in which it lies, one of sizes the least value of the bin.
 #[derive(serde::Deserialize)]
 #[serde(default)]
 #[derive(serde::Serialize)]
@@ -641,6 +647,9 @@ pub struct Distribution {
     /// The bins that hold values, from small to large, where histograms were requested.
     #[prost(message, repeated, tag = "5")]
     pub bins: ::prost::alloc::vec::Vec<HistogramBin>,
+    /// By how much of its value a quantile may be off: 0.03125 for durations in the finest bins.
+    #[prost(double, tag = "6")]
+    pub error: f64,
 }
 /// Values that are close to each other.
 #[derive(serde::Deserialize)]
