@@ -60,7 +60,8 @@ fn the_page_has_the_numbers_of_the_json() {
     assert_eq!(json["start"]["host"], page.facts["host"].as_str());
     assert_shows(&page.facts["watched for"], &json["observed_seconds"]);
 
-    // Columns: function, calls, time, share, mean, sigma, min, max, of rank, sent, received.
+    // Columns: function, calls, time, share, mean, median, p99, sigma, min, max, of rank, sent,
+    // received.
     let rows = &page.tables["MPI functions, all ranks"][1..];
     let totals = json["totals"].as_array().expect("rows");
     assert_eq!(rows.len(), totals.len());
@@ -71,14 +72,18 @@ fn the_page_has_the_numbers_of_the_json() {
             (1, "calls"),
             (2, "seconds"),
             (4, "mean_seconds"),
-            (5, "stddev_seconds"),
-            (7, "max_seconds"),
-            (8, "max_rank"),
-            (9, "bytes_out"),
-            (10, "bytes_in"),
+            (7, "stddev_seconds"),
+            (9, "max_seconds"),
+            (10, "max_rank"),
+            (11, "bytes_out"),
+            (12, "bytes_in"),
         ] {
             assert_shows(&row[column], &total[field]);
         }
+        let durations = &total["durations"];
+        assert_eq!(durations["count"], total["calls"]);
+        assert_shows(&row[5], &durations["p50_seconds"]);
+        assert_shows(&row[6], &durations["p99_seconds"]);
     }
 
     let efficiency = &page.tables["Efficiency"];
