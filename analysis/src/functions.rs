@@ -209,7 +209,8 @@ impl OfRank {
     fn parts(&mut self, parts: &[Part]) {
         for part in parts {
             let (bytes_out, bytes_in) = bytes(&part.facts);
-            if bytes_out | bytes_in != 0 {
+            // An empty message has a row as well: its size is known.
+            if bytes_out | bytes_in != 0 || size(&part.facts).is_some() {
                 self.row(part.facts.region).add_bytes(bytes_out, bytes_in);
             }
         }

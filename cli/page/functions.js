@@ -132,8 +132,13 @@ export const functions = {
       const reply = await page.ask('functions', { ...words, ...chosenTime(page) });
       offer(reply.rows);
       bars.show(reply.histogram ?? null);
-      const isKnown = !drawn || (reply.histogram?.durations.length ?? 0) > 0;
-      say(none, isKnown ? '' : `nothing is known of how long calls of ${drawn} took`);
+      const row = reply.rows.find(({ function: name }) => name === drawn);
+      const told = row?.calls
+        ? row.durations
+          ? ''
+          : `nothing is known of how long calls of ${drawn} took`
+        : `no call of ${drawn} has ended`;
+      say(none, drawn ? told : '');
       whole = reply.rows.reduce((sum, row) => sum + row.time_ns, 0);
       all.show(reply.rows);
       const { selection } = page;

@@ -472,7 +472,8 @@ class Distribution(Answer):
     bins: list[HistogramBin]
     """The bins that hold values, from small to large, where histograms were requested."""
     error: float
-    """By how much of its value a quantile may be off: 0.03125 for durations in the finest bins."""
+    """By how much of its value each of these quantiles may be off, 0 to 1: 0.032 or less for
+    durations in the finest bins, 0 where bins hold one value."""
 
 
 @dataclass(frozen=True)

@@ -42,33 +42,37 @@ fn joined(texts: Vec<String>) -> String {
 /// Of the durations, and of the sizes where there are some.
 fn both(name: &str, row: &FunctionRow, look: Look) -> String {
     let calls = counted(row.calls, "call");
-    let Some(durations) = &row.durations else {
-        return format!("{name}: {calls}, and nothing is known of how long each took\n");
-    };
-    let told = match durations.count == row.calls {
-        true => calls,
-        // One of the two tables was off for a time.
-        false => format!(
-            "{calls}; of {} is known how long it took",
-            count(durations.count)
-        ),
-    };
-    let mut text = format!("{name}: {told}; {}\n\n", quantiles(durations, duration));
-    text.push_str(&bars(durations, duration, look));
-    if let Some(sizes) = &row.sizes {
-        let operations = counted(sizes.count, "size");
-        let quantiles = quantiles(sizes, bytes);
-        text.push_str(&format!("\n{name}: {operations}; {quantiles}\n\n"));
-        text.push_str(&bars(sizes, bytes, look));
+    let mut texts = Vec::new();
+    match &row.durations {
+        Some(of) => {
+            let told = match of.count == row.calls {
+                true => calls,
+                // One of the two tables was off for a time.
+                false => format!("{calls} in the table, {} here", count(of.count)),
+            };
+            texts.push(one(&format!("{name}: {told}"), of, duration, look));
+        }
+        None if row.calls == 0 => texts.push(format!("{name}: no call has ended\n")),
+        None => texts.push(format!(
+            "{name}: {calls}, and nothing is known of how long each took\n"
+        )),
     }
-    text
+    if let Some(of) = &row.sizes {
+        let sizes = counted(of.count, "size");
+        texts.push(one(&format!("{name}: {sizes}"), of, bytes, look));
+    }
+    texts.join("\n")
 }
 
-fn quantiles(of: &Distribution, unit: impl Fn(u64) -> String) -> String {
-    let [median, most, nearly_all] = [of.p50, of.p90, of.p99].map(unit);
-    let error = 100.0 * of.error;
+fn one(head: &str, of: &Distribution, unit: impl Fn(u64) -> String, look: Look) -> String {
+    let [median, most, nearly_all] = [of.p50, of.p90, of.p99].map(&unit);
+    let error = match (100.0 * of.error).ceil() {
+        0.0 => String::new(),
+        error => format!(" (known to {error:.0} %)"),
+    };
     format!(
-        "half up to {median}, 90 % up to {most}, 99 % up to {nearly_all} (known to {error:.0} %)"
+        "{head}; half up to {median}, 90 % up to {most}, 99 % up to {nearly_all}{error}\n\n{}",
+        bars(of, unit, look)
     )
 }
 
@@ -163,7 +167,7 @@ mod tests {
             p90: 8448,
             p99: 8448,
             bins: vec![bin(992, 1023, 30), bin(8192, 8703, 10)],
-            error: 0.03125,
+            error: 0.029,
         };
         let row = FunctionRow {
             function: "MPI_Recv".into(),
@@ -178,7 +182,7 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(
             lines[0],
-            "MPI_Recv: 50 calls; of 40 is known how long it took; half up to 1.01 us, 90 % up to \
+            "MPI_Recv: 50 calls in the table, 40 here; half up to 1.01 us, 90 % up to \
              8.45 us, 99 % up to 8.45 us (known to 3 %)"
         );
         assert_eq!(

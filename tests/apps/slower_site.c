@@ -1,7 +1,7 @@
 /* Three call sites in rounds, one of which can be made slower while it runs: `slower_site UNIT_US`.
  *
- * In each round rank 0 waits in `halo`, in `norm` and in `gather` for rank 1, which works (sleeps,
- * outside of MPI) for two units where rank 0 works for one; while LOG_DIR/slower is there rank 1 works
+ * In each round rank 0 waits in `halo`, in `norm` and in `gather` for rank 1, which works (outside
+ * of MPI) for two units where rank 0 works for one; while LOG_DIR/slower is there rank 1 works
  * so much longer before `norm` that rank 0 waits there for 5 % longer. Both work for so much less at
  * the end of the round: there are as many rounds in a second, and nothing else is different. It runs
  * until LOG_DIR/stop appears, and leaves LOG_DIR/RANK.begun when its rounds begin. */

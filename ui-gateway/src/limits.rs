@@ -169,7 +169,9 @@ pub const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(1);
 pub const RANK_ROWS_DEFAULT: u32 = 4096;
 /// Maximum number of rows by rank and function: some seven MB.
 pub const RANK_ROWS_MAX: u32 = 65536;
-/// Bytes of the bins of a row in a message, of both its histograms.
+/// Bytes of the bins of a row in a message, of both its histograms, where all have the largest
+/// numbers. An answer of many such rows would be longer than one may be, and counts as one that
+/// just may.
 pub const BINS_BYTES: usize = 2 * invivo_proto::control::histogram::BINS_MAX * 35;
 /// Functions that ranks call, at most some hundred.
 pub const FUNCTIONS: usize = 500;
@@ -179,7 +181,7 @@ pub const RANK_ROW_BYTES: usize = 128;
 pub const SITE_ROWS_MAX: u32 = invivo_proto::control::sites::ROWS_MAX;
 /// Bytes of such a row in a message, where its names are as long as they can be and it has six ways
 /// to wait, as a call may have that completes requests.
-pub const SITE_ROW_BYTES: usize = 2800;
+pub const SITE_ROW_BYTES: usize = 2820;
 /// Maximum number of rows of regions, and the default: what the tree answers.
 pub const REGION_ROWS_MAX: u32 = invivo_proto::control::regions::ROWS_MAX;
 /// Bytes of such a row in a message, where its names are as long as they can be.

@@ -46,7 +46,6 @@ fn naive_rows(
     BTreeMap<(Rank, RegionId), FunctionStats>,
 ) {
     let (mut merged, mut by_rank) = (BTreeMap::new(), BTreeMap::new());
-    let there_is = |row: &FunctionStats| row.time.count + row.bytes_out + row.bytes_in != 0;
     for r in all {
         for facts in r.facts() {
             merged.insert(facts.region, naive(all, None, facts.region));
@@ -55,8 +54,19 @@ fn naive_rows(
         }
     }
 
-    merged.retain(|_, row| there_is(row));
-    by_rank.retain(|_, row| there_is(row));
+    // A row is there where a call was made, or something moved, though it be an empty message.
+    let there_is = |rank: Option<Rank>, region| {
+        let mut of_rank = all
+            .iter()
+            .filter(|r| rank.is_none_or(|rank| r.rank == rank));
+        of_rank.any(|r| {
+            let moves = |facts: &Facts| bytes(facts) != (0, 0) || size(facts).is_some();
+            let mut facts = r.facts().filter(|facts| facts.region == region);
+            r.call.facts.region == region || facts.any(moves)
+        })
+    };
+    merged.retain(|region, _| there_is(None, *region));
+    by_rank.retain(|(rank, region), _| there_is(Some(*rank), *region));
     (merged, by_rank)
 }
 

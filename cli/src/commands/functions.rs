@@ -4,8 +4,9 @@ use super::interval::When;
 use super::target::Target;
 use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
-use invivo_grpc::v1;
+use invivo_grpc::{convert, v1};
 use invivo_report::glyphs::Look;
+use invivo_report::units::counted;
 use invivo_report::{analyses, call_sites, coverage, functions, histogram};
 use std::collections::BTreeSet;
 
@@ -127,16 +128,24 @@ async fn sites(args: &Args) -> anyhow::Result<Outcome> {
     let missing = args.missing(called, &args.when, reply.rows_left_out)?;
     let is_meant = |calls: &v1::FunctionRow| args.is_meant(&calls.function);
     (reply.rows).retain(|row| row.calls.as_ref().is_none_or(is_meant));
-    if let Some(rows) = args.rows.filter(|_| args.draws()) {
-        reply.rows.truncate(rows as usize);
+    let before = reply.rows.len();
+    if args.draws() && (args.rows.is_some() || !args.target.json) {
+        convert::sites::cut(&mut reply, args.rows_max());
     }
+    let more = match before - reply.rows.len() {
+        0 => String::new(),
+        more => format!(
+            "\n... and {} with less time\n",
+            counted(more as u64, "place")
+        ),
+    };
     if args.target.json {
         print_json(&reply)?;
         return Ok(Outcome::Done);
     }
     let nothing = (reply.rows.is_empty(), NOTHING);
     let table = || match args.draws() {
-        true => histogram::of_sites(&reply.rows, args.look()) + &missing,
+        true => histogram::of_sites(&reply.rows, args.look()) + &more + &missing,
         false => call_sites::text(&reply),
     };
     let text = args.when.told(reply.interval.as_ref(), nothing, table);

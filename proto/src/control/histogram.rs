@@ -145,11 +145,6 @@ impl Histogram {
         })
     }
 
-    /// How wide bins are beside the values in them, at most.
-    pub fn width(&self) -> f64 {
-        f64::from(1_u32 << u32::from(self.coarse()).min(16)) / f64::from(1 << OCTAVE_BITS)
-    }
-
     /// How many values there are.
     pub fn count(&self) -> u64 {
         let counts = self.numbers().map(|(_, count)| count);

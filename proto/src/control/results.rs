@@ -80,8 +80,8 @@ pub struct FunctionTable {
     pub rank_rows_total: u64,
     /// As in the question.
     pub rank_rows_max: u32,
-    /// How durations and sizes are distributed, of all ranks together. Kept with the call sites:
-    /// where these are off, there are fewer values than calls, or none.
+    /// How durations and sizes are distributed, of all ranks together. They are kept with the call
+    /// sites: of calls while one of the two tables was off, they are not those of the rows.
     pub distributions: BTreeMap<RegionId, Distribution>,
     /// It is of calls that ended in this time; otherwise of all.
     pub past: Option<Past>,

@@ -45,7 +45,7 @@ fn are_as_logged(row: &Value, logged: &[u64]) {
     let durations = &row["durations"];
     assert_eq!(number(durations, "/count"), logged.len() as u64, "{row:#}");
     let error = durations["error"].as_f64().expect("an error");
-    assert!((1.0 / 32.0..=1.0 / 8.0).contains(&error), "{row:#}");
+    assert!((1.0 / 128.0..=1.0 / 8.0).contains(&error), "{row:#}");
     for (quantile, share) in [("p50", 50), ("p90", 90), ("p99", 99)] {
         let place = (logged.len() * share).div_ceil(100) - 1;
         let told = number(durations, &format!("/{quantile}")) as f64;

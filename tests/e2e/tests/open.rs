@@ -142,7 +142,8 @@ fn alike(path: &str, live: &Value, saved: &Value, calls: u64) {
             let value = |number: &serde_json::Number| number.as_f64().unwrap_or(f64::NAN);
             let (live, saved) = (value(live), value(saved));
             let name = path.rsplit('/').next().unwrap_or_default();
-            let slack = match path.contains("/sizes/") {
+            let exact = path.contains("/sizes/") || path.ends_with("/durations/count");
+            let slack = match exact {
                 true => 0.0,
                 false => slack(name, live.abs(), calls),
             };

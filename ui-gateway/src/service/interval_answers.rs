@@ -50,7 +50,7 @@ impl Service {
         let (rows, mut rank_rows) = convert::function_rows(table, bins);
         rank_rows.truncate(rank_rows_max as usize);
         let known = |row: &v1::FunctionRow| row.durations.as_ref().map_or(0, |of| of.count);
-        let lacks_some = rows.iter().any(|row| known(row) != row.calls);
+        let lacks_some = rows.iter().any(|row| known(row) < row.calls);
         let message = v1::FunctionsReply {
             coverage: Some(convert::coverage(coverage, &reply.missing)),
             rows,
@@ -72,9 +72,10 @@ impl Service {
         let rows_max = or_default(asked.rows_max, limits::SITE_ROWS_MAX, limits::SITE_ROWS_MAX);
         let (bins, bins_bytes) = bins(asked.histograms);
         let row_bytes = limits::SITE_ROW_BYTES + bins_bytes;
-        let share = self
-            .answer_budget
-            .share(rows_max as usize * row_bytes, token)?;
+        let share = self.answer_budget.share(
+            (rows_max as usize * row_bytes).min(limits::ANSWER_BYTES_MAX),
+            token,
+        )?;
         // All that the tree gives: what is cut here is cut from rows of all ranks.
         let asked_ns = (asked.from_ns, asked.to_ns, asked.last_ns);
         let (past, begin_ns) = self.table_past(asked_ns, token).await?.unzip();

@@ -19,31 +19,30 @@ pub(super) fn fill(row: &mut v1::FunctionRow, of: &Distribution, bins: Bins) {
     row.durations = message(&of.durations, middle, bins);
     // Sizes are mostly round numbers, which are the least of their bins.
     row.sizes = message(&of.sizes, |bin| bin.least, bins);
-    // The middle is off by half of a bin, the least value by all of it.
-    let errors = [
-        (&mut row.durations, &of.durations, 0.5),
-        (&mut row.sizes, &of.sizes, 1.0),
-    ];
-    for (message, of, share) in errors {
-        if let Some(message) = message {
-            message.error = of.width() * share;
-        }
-    }
 }
 
 /// Nothing where there are no values.
 fn message(of: &Histogram, value: impl Fn(Bin) -> u64, bins: Bins) -> Option<v1::Distribution> {
-    let at = |per_mille| quantile(of, per_mille).map(&value);
+    let mut error = 0.0_f64;
+    let mut at = |per_mille| {
+        let bin = quantile(of, per_mille)?;
+        let value = value(bin);
+        // From the value that is told to the farther end of the bin.
+        let off = bin.most.abs_diff(value).max(value.abs_diff(bin.least));
+        error = error.max(off as f64 / value.max(1) as f64);
+        Some(value)
+    };
+    let [p50, p90, p99] = [at(500)?, at(900)?, at(990)?];
     Some(v1::Distribution {
         count: of.count(),
-        p50: at(500)?,
-        p90: at(900)?,
-        p99: at(990)?,
+        p50,
+        p90,
+        p99,
         bins: match bins {
             Bins::Included => of.bins().map(bin).collect(),
             Bins::LeftOut => Vec::new(),
         },
-        error: 0.0,
+        error: error.min(1.0),
     })
 }
 
@@ -83,7 +82,7 @@ mod tests {
         let (durations, sizes) = (row.durations.unwrap(), row.sizes.unwrap());
         // The bin is 992 to 1023.
         assert_eq!((durations.p50, durations.p99), (1000, 1000));
-        assert_eq!((durations.error, sizes.error), (1.0 / 32.0, 1.0 / 16.0));
+        assert_eq!((durations.error, sizes.error), (0.023, 31.0 / 992.0));
         assert_eq!((sizes.p50, sizes.count), (992, 1));
         let bin = v1::HistogramBin {
             least: 992,
@@ -99,6 +98,24 @@ mod tests {
         let sizes = row.sizes.unwrap();
         assert_eq!((sizes.p50, sizes.p90, sizes.p99), (8192, 1 << 20, 1 << 20));
         assert!(sizes.bins.is_empty());
+    }
+
+    /// Where bins are wide, and values small: what is told is off by what is told.
+    #[test]
+    fn the_error_is_that_of_the_quantiles() {
+        let values: Vec<u64> = (0..40)
+            .flat_map(|bits| (16..32).map(move |of| of << bits))
+            .collect();
+        let many = [&values[..], &[5; 10_000]].concat();
+        let row = filled(&many, Bins::LeftOut);
+        let (durations, sizes) = (row.durations.unwrap(), row.sizes.unwrap());
+        // Bins of 2^3: 0 to 7.
+        assert_eq!((durations.p50, sizes.p50), (5, 0));
+        assert_eq!((durations.error, sizes.error), (1.0, 1.0));
+        let row = filled(&values, Bins::LeftOut);
+        let error = row.sizes.unwrap().error;
+        assert!(error > 0.3 && error < 0.5, "{error}");
+        assert_eq!(filled(&[8, 24], Bins::LeftOut).sizes.unwrap().error, 0.0);
     }
 
     #[test]

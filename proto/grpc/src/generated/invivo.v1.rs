@@ -647,7 +647,8 @@ pub struct Distribution {
     /// The bins that hold values, from small to large, where histograms were requested.
     #[prost(message, repeated, tag = "5")]
     pub bins: ::prost::alloc::vec::Vec<HistogramBin>,
-    /// By how much of its value a quantile may be off: 0.03125 for durations in the finest bins.
+    /// By how much of its value each of these quantiles may be off, 0 to 1: 0.032 or less for durations
+    /// in the finest bins, 0 where bins hold one value.
     #[prost(double, tag = "6")]
     pub error: f64,
 }

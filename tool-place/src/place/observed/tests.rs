@@ -3,6 +3,7 @@
 use super::{Observed, ObservedJob};
 use crate::rank::observed::{Kept, ObservedLocation};
 use invivo_otfx::Attributes;
+use invivo_proto::control::analyses::Analysis;
 use invivo_proto::control::results::{Ledger, RankState};
 use invivo_proto::control::strategy::Strategy;
 use invivo_proto::control::tree::{Partial, Query};
@@ -160,6 +161,22 @@ fn what_not_all_ranks_have_does_not_count() {
         (row.time.count, row.time.sum_ns, row.clipped),
         (2, 400 + 1_000, 1)
     );
+    // How they are distributed is known without call sites, of which there are none.
+    let of = &table.distributions[&RECV];
+    assert_eq!(
+        (of.durations.count(), of.shortest_ns, of.longest_ns),
+        (2, 400, 1_000)
+    );
+    let Some((Partial::Analyses(status), _)) = observed.answer(Query::Analyses) else {
+        panic!("which are on")
+    };
+    let [sites, functions] =
+        [Analysis::Sites, Analysis::Functions].map(|of| &status.of[of as usize]);
+    assert_eq!(
+        (sites.on, sites.off, functions.on),
+        (0, functions.on, functions.on)
+    );
+    assert_eq!(sites.gaps.last, [(0, u64::MAX)]);
 }
 
 #[test]
