@@ -84,7 +84,6 @@ export const functions = {
       drawn = value;
       page.renew();
     });
-    drawing.node.append(' ');
     const limits = el('p', { class: 'dim' });
     const notes = el('pre');
     const ways = choice('Functions of', WAYS, (value) => {
