@@ -1,5 +1,6 @@
 //! Matches point-to-point messages: which send belongs to which receive, how long messages take,
 //! and how long receivers wait for late senders, and senders for late receivers.
+//! Of non-blocking sends the place of the sender tells that, where they are completed ([`sends`]).
 //!
 //! A send and its receive are seen by different ranks, perhaps below different places. They meet at
 //! the place of the receiver: a send whose receiver is below another place is handed out for that
@@ -31,6 +32,7 @@ mod matcher;
 mod outbox;
 mod posted;
 mod refused;
+mod sends;
 mod travel;
 mod unresolved;
 mod waiting;
@@ -43,11 +45,13 @@ pub use matcher::WAITING_MAX;
 pub use outbox::OUTBOX_MAX;
 pub use posted::{HELD_MAX, POSTED_MAX};
 pub use refused::Refused;
+pub use sends::{COMPLETED_MAX, POSTS_MAX};
 pub use unresolved::UNRESOLVED_MAX;
 
 use crate::communicators::Communicators;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use completing::completes_send;
 use counters::{Counters, UnmatchedReason};
 use invivo_proto::control::peer::Clipping;
 use invivo_proto::control::results;
@@ -58,6 +62,7 @@ use marks::{Marks, Side};
 use matcher::Matcher;
 use outbox::Outbox;
 use posted::{InOrder, Pattern};
+use sends::Sends;
 use unresolved::{Key, Unknown, Unresolved};
 use waiting::{Channel, Endpoint, UNKNOWN_NS};
 
@@ -97,6 +102,8 @@ pub struct Messages {
     reading_error_ns: u64,
     /// Receives that may be matched now; empty between two calls.
     ready: Vec<(Pattern, Endpoint)>,
+    /// Receives that were posted late to sends that had been forgotten.
+    lost_posts: u64,
 }
 
 /// What is kept for each rank.
@@ -104,6 +111,7 @@ pub struct Messages {
 struct OfRank {
     epoch: u32,
     receives: InOrder<Endpoint>,
+    sends: Sends,
     /// Records of it were lost until then, in job time.
     lost_ns: u64,
     /// The call that came last.
@@ -126,6 +134,7 @@ impl Messages {
             clock_error_ns: 0,
             reading_error_ns: 0,
             ready: Vec::new(),
+            lost_posts: 0,
         }
     }
 
@@ -147,6 +156,9 @@ impl Messages {
     pub fn record_more(&mut self, of: &Of<'_, impl Fn(u64) -> u64>, parts: &[Part]) {
         if parts.len() > 1 || !parts.is_empty() && self.is_several(of.rank) {
             self.begin_several(of, parts);
+        }
+        if parts.iter().any(|part| completes_send(&part.facts)) {
+            self.complete_sends(of, parts);
         }
         for part in parts.iter().filter(|part| follows(part.facts.kind)) {
             let posts = part.facts.kind.posts();
@@ -191,7 +203,11 @@ impl Messages {
                     site: facts.site,
                     ..LastCall::default()
                 };
-                let endpoint = endpoint(of, Side::Send, facts.bytes_out, error_ns, sender, 0);
+                let posted = match facts.kind {
+                    RecordKind::Send => 0,
+                    _ => of.begin,
+                };
+                let endpoint = endpoint(of, Side::Send, facts.bytes_out, error_ns, sender, posted);
                 self.counters.sent(&endpoint);
                 self.resolve(of.rank, pattern, Side::Send, endpoint, of.communicators);
             }
@@ -346,6 +362,7 @@ impl Messages {
         self.counters.pauses.shift(offset_ns);
         self.counters.calls.shift(offset_ns);
         self.matcher.shift(offset_ns);
+        self.forget_sends();
         self.each_endpoint(|endpoint| endpoint.shift(offset_ns, error_ns));
     }
 
@@ -379,6 +396,8 @@ impl Messages {
         self.counters.reset_ns = at_ns;
         self.counters.calls.forget();
         self.counters.late.clear();
+        self.counters.posts.clear();
+        self.forget_sends();
     }
 
     /// Peers whose ranks endpoints wait for, since this was asked last.
@@ -472,8 +491,8 @@ fn endpoint(
     Endpoint {
         begin_ns,
         end_ns: end_ns.max(begin_ns),
-        posted_ns: match side {
-            Side::Send => 0,
+        posted: match side {
+            Side::Send => posted,
             Side::Receive => (of.job_ns)(posted.min(of.begin)),
         },
         bytes,

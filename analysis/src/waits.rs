@@ -49,7 +49,9 @@ use alloc::vec::Vec;
 use coming::Coming;
 use hashbrown::HashMap;
 use homes::{Homes, home_number};
-use invivo_proto::control::meetings::{Arrived, Collective, MEETINGS_MAX, Meeting, Meetings};
+use invivo_proto::control::meetings::{
+    Arrived, Collective, LatePost, MEETINGS_MAX, Meeting, Meetings,
+};
 use invivo_proto::control::wait_states::{WaitState, WaitStates, Waited};
 use invivo_proto::definition::Definition;
 use invivo_proto::ids::CommId;
@@ -185,6 +187,18 @@ impl Waits {
         }
     }
 
+    /// A receive was posted late to a send of a rank of another place, which is told.
+    pub fn late_post(&mut self, post: LatePost) {
+        if !self.outgoing.late_post(post) {
+            self.sums.calls.limit += 1;
+        }
+    }
+
+    /// So many late receivers could not be told, for want of room.
+    pub fn lose_posts(&mut self, count: u64) {
+        self.sums.calls.limit += count;
+    }
+
     /// Before job time is known a wait has no place on its axis.
     fn note(&mut self, waiting: Waiting) {
         if self.is_known {
@@ -301,6 +315,11 @@ impl Waits {
                 self.sums.calls.limit += 1;
             }
         }
+    }
+
+    /// Resets so far.
+    pub fn resets(&self) -> u64 {
+        self.resets
     }
 
     /// What waits to be told to other places.

@@ -23,6 +23,7 @@ fn the_longest_message_of_a_place_fits() {
         bytes: u64::MAX,
         begin_ns: u64::MAX,
         end_ns: u64::MAX,
+        posted: u64::MAX,
         epoch: u32::MAX,
         region: RegionId(u16::MAX),
         site: SiteId(u16::MAX),
@@ -50,7 +51,6 @@ fn the_longest_message_of_a_place_fits() {
             latest: enter,
             first_leave_ns: Some(u64::MAX),
             root: enter,
-            first: enter,
             steps: vec![step; control::meetings::STEPS_MAX],
             untimed: true,
             error_ns: u64::MAX,
@@ -83,8 +83,9 @@ fn longest_waits() -> sites::SiteWaits {
 }
 
 /// What a call that completes requests may wait for.
-const COMPLETED: [WaitState; 6] = [
+const COMPLETED: [WaitState; 7] = [
     WaitState::LateSender,
+    WaitState::LateReceiver,
     WaitState::WaitAtNxN,
     WaitState::WaitAtBarrier,
     WaitState::LateBroadcast,

@@ -201,11 +201,31 @@ impl Traffic {
             follows_waits,
             ..
         } = self;
+        messages.take_posts(|post| {
+            if *follows_waits {
+                waits.late_post(post);
+            }
+        });
+        waits.lose_posts(messages.take_lost_posts());
         messages.take_late(|late| {
             if *follows_waits {
                 waits.late(late);
             }
         });
+    }
+
+    /// Late receivers of this place's senders that another place tells of.
+    fn late_posts(&mut self, endpoints: &Endpoints) {
+        let told = &endpoints.meetings;
+        // Those of before a reset that has been made here are forgotten.
+        if told.late_posts.is_empty() || told.resets < self.waits.resets() {
+            return;
+        }
+        let error_ns = endpoints.clock_error_ns.saturating_add(self.error_ns);
+        for post in &told.late_posts {
+            self.messages.late_post(*post, error_ns);
+        }
+        self.take_late();
     }
 
     /// Waits for others since this was asked last; to be asked after everything that may find some.
@@ -312,6 +332,7 @@ impl Traffic {
         self.take_late();
         arrived.map_err(|error| error.to_string())?;
         let met = self.waits.arrive(endpoints.from.0, &endpoints.meetings);
+        self.late_posts(endpoints);
         met.map_err(str::to_owned)
     }
 

@@ -17,6 +17,7 @@ impl Messages {
         for of_rank in &mut self.ranks {
             let mut receives = core::mem::take(&mut of_rank.receives);
             receives.held_mut().for_each(|endpoint| give_up(endpoint));
+            of_rank.sends.forget();
             of_rank.lost_ns = of_rank.lost_ns.max(at_ns);
         }
         unknown.iter_mut().for_each(|one| give_up(&one.endpoint));

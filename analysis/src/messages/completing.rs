@@ -1,7 +1,12 @@
-//! Knows which receives one call completes: it waits for all of them at once.
+//! Knows which receives, and which sends, one call completes: it waits for all of them at once.
 
 use super::calls::{LastCall, Late};
+use super::sends::{Completed, Post, Waited};
 use super::{Messages, Of};
+use crate::messages::waiting::UNKNOWN_NS;
+use invivo_proto::control::meetings::LatePost;
+use invivo_proto::control::peer::Clipping;
+use invivo_proto::control::wait_states::WaitState;
 use invivo_proto::ids::Rank;
 use invivo_proto::record::{Facts, Part, RecordKind};
 
@@ -33,6 +38,95 @@ impl Messages {
         index.is_some_and(|index| self.ranks[index].last.number != 0)
     }
 
+    /// A call completes sends. Of one that completes receives as well their senders are told alone:
+    /// who is late does not send either, as a rule, and one time would count twice.
+    pub(super) fn complete_sends(&mut self, of: &Of<'_, impl Fn(u64) -> u64>, parts: &[Part]) {
+        let Some(index) = self.numbers.index(of.rank) else {
+            return;
+        };
+        let begin_ns = (of.job_ns)(of.begin);
+        let end_ns = (of.job_ns)(of.end).max(begin_ns);
+        let last = self.ranks[index].last;
+        let counters = &self.counters;
+        let pause = counters.pauses.net(begin_ns, end_ns);
+        let is_timed = of.clipping == Clipping::Whole
+            && super::short(self.clock_error_ns) != UNKNOWN_NS
+            && end_ns > counters.reset_ns
+            && pause.paused == 0
+            && pause.exact;
+        let receives = parts.iter().any(|part| completes_receive(&part.facts));
+        let by = Completed {
+            begin_ns,
+            end_ns,
+            region: last.region,
+            site: last.site,
+            may_wait: is_timed && !receives && !counters.only_looks(last.region),
+        };
+        for part in parts.iter().filter(|part| completes_send(&part.facts)) {
+            if let Some(waited) = self.ranks[index].sends.complete(part.posted, by) {
+                self.tell(&waited);
+            }
+        }
+    }
+
+    /// A receive of a send of a rank here was posted late. The time may be off by so much, in ns.
+    pub fn late_post(&mut self, post: LatePost, error_ns: u64) {
+        if let Some(index) = self.numbers.index(post.rank) {
+            let error_ns = super::short(error_ns);
+            match self.ranks[index].sends.post(post, error_ns) {
+                Post::Waited(waited) => self.tell(&waited),
+                Post::Lost => self.lost_posts += 1,
+                Post::Taken => {}
+            }
+        }
+    }
+
+    fn tell(&mut self, waited: &Waited) {
+        let Waited { by, post, .. } = *waited;
+        self.counters.late.push(Late {
+            state: WaitState::LateReceiver,
+            waiter: post.rank,
+            causer: post.receiver,
+            comm: post.comm,
+            region: by.region,
+            site: by.site,
+            from_ns: waited.from_ns,
+            ns: waited.ns,
+            error_ns: u64::from(waited.error_ns).max(self.clock_error_ns),
+        });
+    }
+
+    /// Receives that were posted late to sends of ranks of other places, since this was asked last;
+    /// to be asked after everything that may match messages, and before
+    /// [`Messages::take_late`]. `each` gets them.
+    #[inline]
+    pub fn take_posts(&mut self, mut each: impl FnMut(LatePost)) {
+        if self.counters.posts.is_empty() {
+            return;
+        }
+        // Taken out, as `late_post` borrows all of `self`; put back to reuse its memory.
+        let mut posts = core::mem::take(&mut self.counters.posts);
+        for (post, error_ns) in posts.drain(..) {
+            match self.numbers.index(post.rank) {
+                Some(_) => self.late_post(post, error_ns.into()),
+                None => each(post),
+            }
+        }
+        self.counters.posts = posts;
+    }
+
+    /// Receives that were posted late to sends that were forgotten for want of room, since this was
+    /// asked last.
+    pub fn take_lost_posts(&mut self) -> u64 {
+        core::mem::take(&mut self.lost_posts)
+    }
+
+    /// What was told of sends so far does not count.
+    pub(super) fn forget_sends(&mut self) {
+        let ranks = self.ranks.iter_mut();
+        ranks.for_each(|of_rank| of_rank.sends.forget());
+    }
+
     /// Calls that waited for late senders or receivers, since this was asked last; to be asked
     /// after everything that may match messages. `each` gets them.
     #[inline]
@@ -42,6 +136,12 @@ impl Messages {
             self.counters.late.drain(..).for_each(|late| each(&late));
         }
     }
+}
+
+/// Whether it completes a non-blocking send of a message.
+#[inline(always)]
+pub fn completes_send(facts: &Facts) -> bool {
+    facts.kind == RecordKind::CompletedSend && facts.peer >= 0
 }
 
 /// Whether it completes a receive of a message.

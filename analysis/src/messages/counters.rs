@@ -7,6 +7,7 @@ use crate::history::cover;
 use crate::moments;
 use crate::pauses::Pauses;
 use alloc::vec::Vec;
+use invivo_proto::control::meetings::LatePost;
 use invivo_proto::control::peer::Clipping;
 use invivo_proto::control::results::{Messages, Traffic, Unmatched};
 use invivo_proto::control::wait_states::WaitState;
@@ -65,6 +66,9 @@ pub struct Counters {
     pub calls: Calls,
     /// Waits for late senders and receivers that nobody has taken yet.
     pub late: Vec<Late>,
+    /// Receives of non-blocking sends that were posted late, with how far that time may be off, in
+    /// ns; nobody has taken them yet.
+    pub posts: Vec<(LatePost, u32)>,
     /// Whether a function only looks whether requests are complete, by its number.
     tests: Vec<bool>,
     /// Whether a function may return only when the receive is posted, by its number.
@@ -79,6 +83,7 @@ impl Default for Counters {
             sums: EMPTY,
             calls: Calls::default(),
             late: Vec::new(),
+            posts: Vec::new(),
             tests: by_name(|name| name.starts_with("MPI_Test")),
             // Calls that receive as well may do something else meanwhile.
             sends: by_name(|name| {
@@ -166,8 +171,7 @@ impl Counters {
         moments::insert(&mut self.sums.transfer, end_ns - send.begin_ns, receiver);
         // Late Sender: the receiver waits from its own begin to the begin of the send, and not
         // beyond its own end. Who only looks does not wait.
-        let tests = self.tests.get(usize::from(receive.region.0));
-        let is_late = send.begin_ns > receive.begin_ns && tests != Some(&true);
+        let is_late = send.begin_ns > receive.begin_ns && !self.only_looks(receive.region);
         let late_sender = Late {
             state: WaitState::LateSender,
             waiter: receiver,
@@ -185,8 +189,12 @@ impl Counters {
         self.completes(receive, is_late.then_some(late_sender));
         // Late Receiver: the sender is still in its call when the receive is posted. One that is
         // not has left a short message behind, and did not wait.
-        let posted = send.begin_ns < receive.posted_ns && receive.posted_ns < send.end_ns;
-        if posted && send.region != RegionId(0) {
+        if send.posted != 0 {
+            self.post(receiver, channel, send, receive);
+        } else if send.begin_ns < receive.posted
+            && receive.posted < send.end_ns
+            && send.region != RegionId(0)
+        {
             self.late.push(Late {
                 state: WaitState::LateReceiver,
                 waiter: Rank(send.who),
@@ -194,10 +202,32 @@ impl Counters {
                 region: send.region,
                 site: send.marks.site(),
                 from_ns: send.begin_ns,
-                ns: receive.posted_ns - send.begin_ns,
+                ns: receive.posted - send.begin_ns,
                 ..late_sender
             });
         }
+    }
+
+    /// The receive of a non-blocking send was posted: whoever completes the send may wait for that.
+    #[inline]
+    fn post(&mut self, receiver: Rank, channel: &Channel, send: &Endpoint, receive: &Endpoint) {
+        // Before the call has returned that posts the send nobody waits for it.
+        if receive.posted > send.end_ns && send.error_ns != UNKNOWN_NS {
+            let post = LatePost {
+                rank: Rank(send.who),
+                receiver,
+                comm: channel.comm,
+                send_ticks: send.posted,
+                posted_ns: receive.posted,
+            };
+            self.posts.push((post, send.error_ns.max(receive.error_ns)));
+        }
+    }
+
+    /// Whether a function only looks whether requests are complete: it does not wait.
+    #[inline]
+    pub fn only_looks(&self, region: RegionId) -> bool {
+        self.tests.get(usize::from(region.0)) == Some(&true)
     }
 
     /// Whether a function that sends may return only when the receive is posted.

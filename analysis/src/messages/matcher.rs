@@ -165,7 +165,7 @@ mod tests {
                 error_ns: 0,
                 who: 0,
                 region: RegionId(0),
-                posted_ns: 0,
+                posted: 0,
                 marks: Marks::new(Side::Receive, SiteId::NONE, Clipping::Whole),
             };
             matcher.meet(channel, Side::Receive, endpoint, 0, &mut counters);

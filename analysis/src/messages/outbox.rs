@@ -79,6 +79,7 @@ fn close((channel, endpoint): (Channel, Endpoint)) -> SendEndpoint {
         bytes: endpoint.bytes,
         begin_ns: endpoint.begin_ns,
         end_ns: endpoint.end_ns,
+        posted: endpoint.posted,
         epoch: endpoint.epoch,
         region: endpoint.region,
         site: endpoint.marks.site(),
@@ -103,7 +104,7 @@ pub fn open(send: &SendEndpoint, error_ns: u32) -> (Channel, Endpoint) {
         epoch: send.epoch,
         error_ns,
         who: send.sender.0,
-        posted_ns: 0,
+        posted: send.posted,
         region: send.region,
         marks: Marks::new(Side::Send, send.site, send.clipping),
     };

@@ -151,10 +151,16 @@ impl Places {
         for place in 0..self.places.len() {
             self.set_out(place, usize::MAX);
         }
+        let mut posts = Vec::new();
         for place in &mut self.places {
             for endpoints in place.arriving.drain(..) {
                 place.messages.arrive(&endpoints).expect("usable");
             }
+            place.messages.take_posts(|post| posts.push(post));
+        }
+        for post in posts {
+            let place = self.of_rank[post.rank.0 as usize];
+            self.places[place].messages.late_post(post, 0);
         }
     }
 
@@ -260,8 +266,11 @@ fn naive(job: &Job, from_ns: u64, to_ns: u64, pause: Option<(u64, u64)>) -> Sums
     sums
 }
 
-/// By sender and receiver: for how long senders waited until a receive was posted.
-fn naive_late_receivers(job: &Job) -> BTreeMap<(Rank, Rank), u64> {
+/// By sender and receiver: for how long senders waited until a receive was posted; and by sender
+/// alone the same of those that completed a non-blocking send, for the last of the receivers.
+type LateReceivers = (BTreeMap<(Rank, Rank), u64>, BTreeMap<Rank, u64>);
+
+fn naive_late_receivers(job: &Job) -> LateReceivers {
     let mut late: BTreeMap<(Rank, Rank), u64> = BTreeMap::new();
     for pair in &job.pairs {
         let (send, _) = job.sends[pair.send];
@@ -270,20 +279,35 @@ fn naive_late_receivers(job: &Job) -> BTreeMap<(Rank, Rank), u64> {
             *late.entry((sender, pair.rank)).or_default() += 3 * (pair.posted - send.begin);
         }
     }
-    late
+    let mut completing: BTreeMap<Rank, u64> = BTreeMap::new();
+    for call in job.completions.iter().filter(|call| call.may_wait) {
+        let pairs = job.pairs.iter();
+        let of_call = pairs.filter(|pair| call.sends.contains(&pair.send));
+        let late = of_call.filter(|pair| pair.posted > job.sends[pair.send].0.end);
+        let inside =
+            late.filter(|pair| (call.span.begin + 1..call.span.end).contains(&pair.posted));
+        if let Some(last) = inside.map(|pair| pair.posted).max() {
+            *completing.entry(call.rank).or_default() += 3 * (last - call.span.begin);
+        }
+    }
+    (late, completing)
 }
 
 /// The same as the places have found it.
-fn late_receivers(places: &mut Places) -> BTreeMap<(Rank, Rank), u64> {
+fn late_receivers(places: &mut Places) -> LateReceivers {
     let mut late: BTreeMap<(Rank, Rank), u64> = BTreeMap::new();
+    let mut completing: BTreeMap<Rank, u64> = BTreeMap::new();
+    let waitall = job::region("MPI_Waitall");
     for place in &mut places.places {
         place.messages.take_late(|one| {
-            if one.state == WaitState::LateReceiver {
+            if one.state == WaitState::LateReceiver && one.region == waitall {
+                *completing.entry(one.waiter).or_default() += one.ns;
+            } else if one.state == WaitState::LateReceiver {
                 *late.entry((one.waiter, one.causer)).or_default() += one.ns;
             }
         });
     }
-    late
+    (late, completing)
 }
 
 fn same(a: &Sums, b: &Sums) -> bool {

@@ -34,8 +34,9 @@ pub struct Endpoint {
     pub begin_ns: u64,
     /// When that call was left.
     pub end_ns: u64,
-    /// Of a receive: when the call was entered that posted it.
-    pub posted_ns: u64,
+    /// When the call was entered that posted it. Of a receive in job time, ns; of a non-blocking
+    /// send in the rank's ticks, which name it; of another send 0.
+    pub posted: u64,
     pub bytes: u64,
     /// The epoch of recording.
     pub epoch: u32,
@@ -73,7 +74,7 @@ impl Endpoint {
             self.begin_ns = self.begin_ns.saturating_add_signed(offset_ns);
             self.end_ns = self.end_ns.saturating_add_signed(offset_ns);
             if self.marks.side() == Side::Receive {
-                self.posted_ns = self.posted_ns.saturating_add_signed(offset_ns);
+                self.posted = self.posted.saturating_add_signed(offset_ns);
             }
             self.error_ns = error_ns;
         }

@@ -43,6 +43,11 @@ impl Coming {
         let enter_ns = self.enter_ns;
         let enter = (enter_ns, rank);
         let moves = sends || receives;
+        // What the root gives itself does not come late.
+        let is_waited_for = match self.shape {
+            Shape::NToOne => sends && !is_root,
+            _ => moves,
+        };
         let mut steps = Vec::new();
         if self.shape == Shape::Scan && moves {
             steps.push(Step {
@@ -53,11 +58,10 @@ impl Coming {
         }
         Meeting {
             arrivals: 1,
-            latest: moves.then_some(enter),
+            latest: is_waited_for.then_some(enter),
             // When a program asks whether it is complete says nothing of when it is.
             first_leave_ns: (receives && !self.is_posted).then_some(end_ns),
             root: is_root.then_some(enter),
-            first: (!is_root && sends).then_some(enter),
             steps,
             // A cut through the call that completes it leaves the time of its post as it is.
             untimed: untimed && !self.is_posted,

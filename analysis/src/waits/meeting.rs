@@ -37,7 +37,6 @@ pub fn merge(into: &mut Meeting, from: &Meeting) {
     }
     into.first_leave_ns = earlier(into.first_leave_ns, from.first_leave_ns);
     into.root = earlier(into.root, from.root);
-    into.first = earlier(into.first, from.first);
     steps::merge(&mut into.steps, &from.steps);
     into.untimed |= from.untimed;
     into.error_ns = into.error_ns.max(from.error_ns);
@@ -54,7 +53,7 @@ fn earlier<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
 
 /// Whether it may be of members of the job: another process has told it.
 pub fn is_sound(meeting: &Meeting, job_ranks: u32) -> bool {
-    let enters = [meeting.latest, meeting.root, meeting.first];
+    let enters = [meeting.latest, meeting.root];
     let mut ranks = enters.into_iter().flatten().map(|(_, rank)| rank);
     ranks.all(|rank| rank.0 < job_ranks) && steps::are_sound(&meeting.steps, job_ranks)
 }
@@ -62,7 +61,7 @@ pub fn is_sound(meeting: &Meeting, job_ranks: u32) -> bool {
 /// What was told so far lies so much later.
 pub fn shift(meeting: &mut Meeting, offset_ns: i64) {
     let later = |ns: &mut u64| *ns = ns.saturating_add_signed(offset_ns);
-    let enters = [&mut meeting.latest, &mut meeting.root, &mut meeting.first];
+    let enters = [&mut meeting.latest, &mut meeting.root];
     for (ns, _) in enters.into_iter().flatten() {
         later(ns);
     }

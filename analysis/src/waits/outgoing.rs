@@ -1,12 +1,12 @@
 //! What is to be told to other places: arrivals to homes, wholes back to places, causes to places
-//! of causers, waits for late receivers to places of senders.
+//! of causers, waits for late receivers and late posts of receives to places of senders.
 
 use super::at_sites::At;
 use crate::messages::{Late, PlaceOf};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use invivo_proto::control::meetings::{
-    Arrived, Caused, Collective, LateReceiver, MEETINGS_MAX, Meeting, Meetings, Met,
+    Arrived, Caused, Collective, LatePost, LateReceiver, MEETINGS_MAX, Meeting, Meetings, Met,
 };
 use invivo_proto::control::wait_states::{WaitState, Waited};
 use invivo_proto::ids::{CommId, Rank, RegionId};
@@ -31,6 +31,7 @@ pub struct Outgoing {
     /// Likewise: one for each sender, place in its program, and receiver; with when the last of its
     /// waits was over.
     late_receivers: BTreeMap<Send, (Waited, u64)>,
+    late_posts: VecDeque<LatePost>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -42,7 +43,8 @@ struct Queue {
 impl Outgoing {
     /// Items that wait.
     pub fn len(&self) -> usize {
-        self.due.len() + self.queued + self.causes.len() + self.late_receivers.len()
+        let late = self.late_receivers.len() + self.late_posts.len();
+        self.due.len() + self.queued + self.causes.len() + late
     }
 
     /// All members here of a collective have come. No more wait than have members that wait.
@@ -111,8 +113,18 @@ impl Outgoing {
         true
     }
 
+    /// To the place of a sender; false when there is no room.
+    pub fn late_post(&mut self, post: LatePost) -> bool {
+        let has_room = self.late_posts.len() < OUTGOING_MAX;
+        if has_room {
+            self.late_posts.push_back(post);
+        }
+        has_room
+    }
+
     /// Causes and waits that have not been told are of the time before a reset.
     pub fn forget_sums(&mut self) {
+        self.late_posts.clear();
         self.causes.clear();
         self.late_receivers.clear();
     }
@@ -187,6 +199,18 @@ impl Outgoing {
                 !has_room
             },
         );
+        self.late_posts.retain(|post| {
+            let Some(place) = place_of(post.rank).filter(|&place| is_free(place)) else {
+                return true;
+            };
+            let (message, room) = taken.entry(place).or_insert_with(empty);
+            let has_room = *room > 0;
+            if has_room {
+                *room -= 1;
+                message.late_posts.push(*post);
+            }
+            !has_room
+        });
         let taken = taken.into_iter().map(|(place, (message, _))| {
             let message = Meetings { resets, ..message };
             (place, message)

@@ -2,7 +2,8 @@
 //!
 //! The definitions are those of Scalasca's trace analyser: its patterns Wait at N x N, N x N
 //! Completion, Wait at Barrier, Barrier Completion, Late Broadcast, Early Reduce and Early Scan. As
-//! there, `MPI_Alltoallv` and `MPI_Alltoallw` are none of the n-to-n operations, for a member may
+//! there since its release 2.6, who is early for a reduction waits for the last sender, and
+//! `MPI_Alltoallv` and `MPI_Alltoallw` are none of the n-to-n operations, for a member may
 //! have nothing to do with another one.
 
 use super::meeting::Arrival;
@@ -141,7 +142,8 @@ pub fn waits(shape: Shape, meeting: &Meeting, member: &Arrival) -> [Option<Wait>
             [until(WaitState::LateBroadcast, meeting.root, member), None]
         }
         Shape::NToOne if member.is_root && member.receives => {
-            [until(WaitState::EarlyReduce, meeting.first, member), None]
+            // Before the last one has sent there is nothing to go on with.
+            [until(WaitState::EarlyReduce, meeting.latest, member), None]
         }
         Shape::Scan if member.receives => {
             let whom = last_before(&meeting.steps, member.member);

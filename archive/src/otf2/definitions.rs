@@ -135,6 +135,8 @@ fn definition(
                 name: strings.number(out, function)?,
                 role: role_of(function),
                 paradigm: number::PARADIGM_MPI,
+                // As Score-P has it: Scalasca knows functions of MPI by this alone.
+                file: strings.number(out, "MPI")?,
                 ..RegionDefinition::default()
             }
         }

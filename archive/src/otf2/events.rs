@@ -40,8 +40,8 @@ pub struct LocationWriter<'a> {
     posted: HashSet<u64>,
     regions: &'a mut Regions,
     contexts: &'a mut Contexts,
-    /// The call that was not left has been entered.
-    is_in_last: bool,
+    /// The call that was not left has been entered: its region, if that is known.
+    last: Option<Option<u32>>,
     last_ns: u64,
     counts: Counts,
 }
@@ -64,7 +64,7 @@ impl<'a> LocationWriter<'a> {
             posted: HashSet::new(),
             regions,
             contexts,
-            is_in_last: false,
+            last: None,
             last_ns: 0,
             counts: Counts::default(),
         }
@@ -124,32 +124,43 @@ impl<'a> LocationWriter<'a> {
     /// # Errors
     /// When they cannot be written.
     pub fn close(mut self, late: u64) -> Result<(u64, Counts), Otf2Error> {
+        let mut open = Vec::new();
         while let Some(inner) = self.entered.pop() {
-            // What is still open has no leave.
-            if !inner.is_open() {
-                self.leave(&inner)?;
+            match inner.is_open() {
+                true => open.push(self.region_of(&inner)),
+                false => self.leave(&inner)?,
             }
         }
         self.enter_open(u64::MAX)?;
+        // Readers of whole runs, as Scalasca, refuse what is entered and not left.
+        let regions = [self.last.flatten()].into_iter().chain(open).flatten();
+        for region in regions.collect::<Vec<_>>() {
+            let at = self.time(self.end_ns());
+            self.out.leave(at, region)?;
+        }
         self.counts.moved += late;
         Ok((self.out.close()?, self.counts))
+    }
+
+    /// When the observation ends, and the location's last event at the earliest.
+    fn end_ns(&self) -> u64 {
+        self.of.about().to_ns.max(self.last_ns)
     }
 
     /// Enters the call that was not left, if it began by then, in job time: it is the last one.
     fn enter_open(&mut self, by_ns: u64) -> Result<(), Otf2Error> {
         let open = self.location.open.as_ref();
-        let Some(open) = open.filter(|open| open.begin_ns <= by_ns && !self.is_in_last) else {
+        let Some(open) = open.filter(|open| open.begin_ns <= by_ns && self.last.is_none()) else {
             return Ok(());
         };
-        self.is_in_last = true;
         let functions = &self.of.about().functions;
         let region = functions.iter().position(|name| *name == open.function);
-        if let Some(region) = region.filter(|_| !open.function.is_empty()) {
-            let at = self.time(open.begin_ns);
-            let region = self.regions.number(RegionOf::Mpi(region as u16));
-            self.out.enter(at, region)?;
-        }
-        Ok(())
+        let region = region.filter(|_| !open.function.is_empty());
+        let region = region.map(|region| self.regions.number(RegionOf::Mpi(region as u16)));
+        self.last = Some(region);
+        let Some(region) = region else { return Ok(()) };
+        let at = self.time(open.begin_ns);
+        self.out.enter(at, region)
     }
 
     /// A time that is not before the last event's.
@@ -176,7 +187,14 @@ impl<'a> LocationWriter<'a> {
     }
 
     fn leave(&mut self, call: &SavedCall) -> Result<(), Otf2Error> {
-        let at = self.time(call.job_ns.end);
+        let mut end_ns = call.job_ns.end;
+        if let Head::Call(of) = &call.contents.head
+            && self.of.function(of.facts.region.0) == "MPI_Finalize"
+        {
+            // Its record ends where the rank has told its last, before the others have come.
+            end_ns = end_ns.max(self.end_ns());
+        }
+        let at = self.time(end_ns);
         let head = match &call.contents.head {
             Head::Call(of) => Some(of),
             _ => None,
@@ -187,12 +205,18 @@ impl<'a> LocationWriter<'a> {
         for part in &call.contents.parts {
             self.ends(at, &part.facts, part.request)?;
         }
-        let region = match &call.contents.head {
-            Head::Call(of) => self.regions.number(RegionOf::Mpi(of.facts.region.0)),
-            Head::Region(pass) => self.region(pass.region),
-            _ => return Ok(()),
-        };
-        self.out.leave(at, region)
+        match self.region_of(call) {
+            Some(region) => self.out.leave(at, region),
+            None => Ok(()),
+        }
+    }
+
+    fn region_of(&mut self, call: &SavedCall) -> Option<u32> {
+        match &call.contents.head {
+            Head::Call(of) => Some(self.regions.number(RegionOf::Mpi(of.facts.region.0))),
+            Head::Region(pass) => Some(self.region(pass.region)),
+            _ => None,
+        }
     }
 
     /// A region of the program is entered.

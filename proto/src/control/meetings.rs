@@ -5,6 +5,7 @@
 //! places of members <---- the whole --- home      each charges its own ranks
 //! place of a waiter ----- caused ----> place of the causer
 //! place of a receiver -- late receiver --> place of the sender that waited for it
+//! place of a receiver ---- late post ----> place of the sender, which knows whether it waited
 //! ```
 
 use super::wait_states::WaitState;
@@ -12,8 +13,8 @@ use crate::ids::{CommId, Rank, RegionId, SiteId};
 use alloc::vec::Vec;
 use bincode::{Decode, Encode};
 
-/// Items in one message, arrivals, wholes, causes and late receivers, each by the room that it
-/// takes: 48 KiB with every number as long as it can be.
+/// Items in one message, arrivals, wholes, causes, late receivers and late posts, each by the room
+/// that it takes: 48 KiB with every number as long as it can be.
 pub const MEETINGS_MAX: usize = 512;
 /// Steps of a scan that are told: where there are more, those are left out that say least.
 pub const STEPS_MAX: usize = 32;
@@ -36,14 +37,13 @@ pub struct Step {
 pub struct Meeting {
     /// Members that have come and gone again.
     pub arrivals: u32,
-    /// The last enter of those that move anything, and whose; of several the lowest rank's.
+    /// The last enter of those that others wait for, and whose; of several the lowest rank's: of
+    /// those that move anything, and of n-to-1 operations of those that send, the root apart.
     pub latest: Option<(u64, Rank)>,
     /// The first leave of those that receive anything.
     pub first_leave_ns: Option<u64>,
     /// The root's enter.
     pub root: Option<(u64, Rank)>,
-    /// The first enter of those that are not the root and send anything, and whose.
-    pub first: Option<(u64, Rank)>,
     /// Of a scan, by member: [`STEPS_MAX`] at most.
     pub steps: Vec<Step>,
     /// The times of a member mean nothing.
@@ -118,6 +118,22 @@ pub struct LateReceiver {
     pub until_ns: u64,
 }
 
+/// A receive was posted when the call had returned that posted its non-blocking send, whose rank
+/// reports to the place that hears it. Who completes that send may have waited for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct LatePost {
+    /// Who sent.
+    pub rank: Rank,
+    /// Who received.
+    pub receiver: Rank,
+    /// The communicator, as the sender's side knows it.
+    pub comm: CommId,
+    /// When the call began that posted the send, in the sender's ticks: it names the send.
+    pub send_ticks: u64,
+    /// When the call was entered that posted the receive, in job time, ns.
+    pub posted_ns: u64,
+}
+
 /// Part of a message from one place to another.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Meetings {
@@ -127,6 +143,7 @@ pub struct Meetings {
     pub met: Vec<Met>,
     pub caused: Vec<Caused>,
     pub late_receivers: Vec<LateReceiver>,
+    pub late_posts: Vec<LatePost>,
 }
 
 impl Meetings {
@@ -134,7 +151,8 @@ impl Meetings {
     pub fn len(&self) -> usize {
         let arrived = self.arrived.iter().map(|of| of.meeting.items());
         let met = self.met.iter().map(|of| of.meeting.items());
-        arrived.chain(met).sum::<usize>() + self.caused.len() + self.late_receivers.len()
+        let late = self.late_receivers.len() + self.late_posts.len();
+        arrived.chain(met).sum::<usize>() + self.caused.len() + late
     }
 
     /// Whether there is nothing in it.

@@ -14,7 +14,7 @@ use bincode::{Decode, Encode};
 /// long as it can be.
 pub const PEER_BYTES_MAX: usize = 64 * 1024;
 /// Endpoints in one message.
-pub const ENDPOINTS_MAX: usize = 896;
+pub const ENDPOINTS_MAX: usize = 800;
 
 /// Messages that ranks below one place sent to ranks below another, in the order in which each rank
 /// sent them.
@@ -56,6 +56,8 @@ pub struct SendEndpoint {
     pub begin_ns: u64,
     /// When that call was left, in job time.
     pub end_ns: u64,
+    /// Of a non-blocking send: when that call was entered, in the sender's ticks. Else 0.
+    pub posted: u64,
     /// The epoch of recording in which it was sent.
     pub epoch: u32,
     /// Whether it counts.

@@ -1,7 +1,7 @@
 //! An example of every message from one tool place to another.
 
 use invivo_proto::control::meetings::{
-    Arrived, Caused, Collective, LateReceiver, Meeting, Meetings, Met, Step,
+    Arrived, Caused, Collective, LatePost, LateReceiver, Meeting, Meetings, Met, Step,
 };
 use invivo_proto::control::peer::{Clipping, Endpoints, SendEndpoint};
 use invivo_proto::control::places::Places;
@@ -22,6 +22,7 @@ pub fn peers() -> Vec<Endpoints> {
         bytes: 4096,
         begin_ns: 5_000_000_000,
         end_ns: 5_000_000_700,
+        posted: 7_000_000_000,
         epoch: 1,
         region: RegionId(3),
         site: SiteId(40),
@@ -47,7 +48,6 @@ fn meetings() -> Meetings {
         latest: Some((5_000_000_900, Rank(7))),
         first_leave_ns: Some(5_000_001_000),
         root: None,
-        first: Some((5_000_000_100, Rank(8))),
         steps: vec![Step {
             member: 4,
             enter_ns: 5_000_000_200,
@@ -81,6 +81,13 @@ fn meetings() -> Meetings {
             ns: 900_000,
             max_ns: 300_000,
             until_ns: 5_000_000_000,
+        }],
+        late_posts: vec![LatePost {
+            rank: Rank(8),
+            receiver: Rank(3),
+            comm: of.comm,
+            send_ticks: 7_000_000_000,
+            posted_ns: 5_000_000_700,
         }],
     }
 }

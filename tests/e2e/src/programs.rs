@@ -31,7 +31,7 @@ mod single;
 pub use call_sites::call_sites;
 pub use conversation::Conversation;
 pub use counted_twice::{call_graph, stretches};
-pub use lammps::endless_melt;
+pub use lammps::{endless_melt, melt};
 pub use metrics::{measured, measured_in_phases, metric_stages};
 pub use preload::{Counter, counter, garbage_sender, late_to_fence, yield_while_waiting};
 pub use regions::{

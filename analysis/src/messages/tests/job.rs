@@ -30,6 +30,26 @@ pub struct Job {
     /// By whom each of them was sent, and whether in a call that may wait for the receiver.
     pub senders: Vec<(Rank, bool)>,
     pub pairs: Vec<Pair>,
+    pub completions: Vec<Completion>,
+}
+
+/// A call that completes non-blocking sends.
+#[derive(Clone, Debug)]
+pub struct Completion {
+    pub rank: Rank,
+    pub span: Span,
+    pub sends: Vec<usize>,
+    /// It completes nothing else, and waits.
+    pub may_wait: bool,
+}
+
+/// A send that is not complete.
+#[derive(Clone, Copy, Debug)]
+struct OpenSend {
+    send: usize,
+    request: u64,
+    begin: u64,
+    to: i32,
 }
 
 /// Which message was received when, by whom.
@@ -72,7 +92,7 @@ pub struct Step {
 }
 
 pub fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let who = (0u8..10, 0..RANKS as usize, 0u32..5, 0usize..9, 0i32..2);
+    let who = (0u8..13, 0..RANKS as usize, 0u32..5, 0usize..9, 0i32..2);
     let how = (any::<(bool, bool)>(), 0u64..30, 0u64..90, 0usize..9);
     let step = (who, how).prop_map(
         |((what, rank, comm, peer, tag), (wild, later, earlier, many))| Step {
@@ -97,6 +117,7 @@ struct Run {
     last_end: Vec<u64>,
     unexpected: Vec<Vec<Message>>,
     open: Vec<Vec<Open>>,
+    open_sends: Vec<Vec<OpenSend>>,
     requests: u64,
 }
 
@@ -143,19 +164,34 @@ impl Run {
             RecordKind::PostSend
         };
 
+        let request = match kind {
+            RecordKind::Send => 0,
+            _ => {
+                self.requests += 1;
+                let send = OpenSend {
+                    send: self.job.sends.len(),
+                    request: self.requests,
+                    begin: span.begin,
+                    to: to as i32,
+                };
+                self.open_sends[step.rank].push(send);
+                self.requests
+            }
+        };
         let facts = facts(kind, comm, to as i32, step.tag, bytes, 0);
         // A send of MPI_Sendrecv and of MPI_Startall is a part.
         if step.wild.1 {
             let region = region("MPI_Sendrecv");
             let part = Part {
                 facts: Facts { region, ..facts },
+                request,
                 ..Part::default()
             };
             self.record(step.rank, span, plain(), 0, Vec::from([part]));
         } else {
             let region = region("MPI_Send");
             let facts = Facts { region, ..facts };
-            self.record(step.rank, span, facts, 0, Vec::new());
+            self.record(step.rank, span, facts, request, Vec::new());
         }
         let may_wait = step.wild == (true, false);
         self.job.senders.push((rank, may_wait));
@@ -217,6 +253,102 @@ impl Run {
             pattern,
             got,
         });
+    }
+
+    /// Completes some sends, and with `and_receive` a receive as well.
+    fn complete_sends(&mut self, rank: usize, step: &Step, many: usize, and_receive: bool) {
+        let span = self.span(rank, step.earlier);
+        let mut sends = Vec::new();
+        let mut parts = Vec::new();
+        for _ in 0..many {
+            let open = &mut self.open_sends[rank];
+            if open.is_empty() {
+                break;
+            }
+            let one = open.remove(step.peer % open.len());
+            sends.push(one.send);
+            parts.push(Part {
+                facts: facts(RecordKind::CompletedSend, CommLocal(0), one.to, 0, 8, 0),
+                request: one.request,
+                posted: one.begin,
+            });
+        }
+        let done = |open: &Open| open.got.is_some();
+        let receive = self.open[rank].iter().position(done);
+        let receive = receive.filter(|_| and_receive);
+        if let Some(at) = receive {
+            let open = self.open[rank].remove(at);
+            let message = open.got.expect("it is done");
+            self.pair(rank, message.send, span, open.begin);
+            let part = Part {
+                facts: received(RecordKind::CompletedRecv, &message),
+                request: open.request,
+                posted: open.begin,
+            };
+            // In the first of two pieces.
+            parts.insert(0, part);
+            parts.truncate(2);
+            sends.truncate(1);
+        }
+        let looks = step.wild.0 && receive.is_none();
+        let function = if looks { "MPI_Testall" } else { "MPI_Waitall" };
+        let whole = Facts {
+            region: region(function),
+            ..plain()
+        };
+        self.record(rank, span, whole, 0, parts);
+        self.job.completions.push(Completion {
+            rank: Rank(rank as u32),
+            span,
+            sends,
+            may_wait: !looks && receive.is_none(),
+        });
+    }
+
+    /// Two non-blocking sends, and a call that completes them and waits meanwhile for one receiver
+    /// after the other.
+    fn late_receivers(&mut self, step: &Step) {
+        let first = self.job.sends.len();
+        let comm = CommLocal(step.comm);
+        let peers = peers_on(Rank(step.rank as u32), comm);
+        let to = [step.peer % peers.len(), (step.peer + 1) % peers.len()];
+        for peer in to {
+            self.now += 2;
+            let wild = (false, step.wild.1);
+            self.send(&Step {
+                peer,
+                wild,
+                ..*step
+            });
+        }
+        let free_from = self.last_end[step.rank];
+        for (send, at) in (first..).zip(to.map(|to| peers[to].0 as usize)) {
+            let unexpected = &self.unexpected[at];
+            let waiting = unexpected.iter().position(|of| of.send == send);
+            // One of the same channel that was sent before would be received before.
+            let is_next = |waiting: &usize| {
+                let channel = unexpected[*waiting].channel;
+                let is_of_it = |of: &Message| takes(&channel, of);
+                at != step.rank && !unexpected[..*waiting].iter().any(is_of_it)
+            };
+            if let Some(waiting) = waiting.filter(is_next) {
+                let message = self.unexpected[at].remove(waiting);
+                self.now += 3;
+                let span = self.span(at, 0);
+                let facts = received(RecordKind::Recv, &message);
+                self.record(at, span, facts, 0, Vec::new());
+                self.pair(at, send, span, span.begin);
+            }
+        }
+        self.now += 2;
+        let wild = (step.wild.0 && step.wild.1, false);
+        let earlier = self.now - free_from - 1;
+        let step = Step {
+            earlier,
+            wild,
+            ..*step
+        };
+        self.complete_sends(step.rank, &step, usize::MAX, false);
     }
 
     fn receive(&mut self, step: &Step) {
@@ -329,12 +461,14 @@ pub fn run(steps: &[Step]) -> Job {
         last_end: Vec::from([0; RANKS as usize]),
         unexpected: Vec::new(),
         open: Vec::new(),
+        open_sends: Vec::new(),
         requests: 0,
     };
 
     run.job.records.resize_with(ranks, Vec::new);
     run.unexpected.resize_with(ranks, Vec::new);
     run.open.resize_with(ranks, Vec::new);
+    run.open_sends.resize_with(ranks, Vec::new);
     for step in steps {
         run.now += 1 + step.later;
         match step.what {
@@ -342,7 +476,9 @@ pub fn run(steps: &[Step]) -> Job {
             4..=5 => run.post(step),
             6..=7 => run.receive(step),
             8 => run.complete(step.rank, step, step.many, false),
-            _ => run.complete(step.rank, step, 1, true),
+            9 => run.complete(step.rank, step, 1, true),
+            10..=11 => run.complete_sends(step.rank, step, step.many, step.wild.1),
+            _ => run.late_receivers(step),
         }
     }
 

@@ -214,6 +214,7 @@ fn clocks_that_are_off_do_not_part_a_pair() {
         bytes: 8,
         begin_ns,
         end_ns: begin_ns + 1,
+        posted: 0,
         epoch: 0,
         region: RegionId(0),
         site: SiteId::NONE,
@@ -270,7 +271,7 @@ fn records_before_job_time_was_known_get_it_later() {
         error_ns: 100,
         who: 0,
         region: RegionId(0),
-        posted_ns: 0,
+        posted: 0,
         marks: Marks::new(Side::Send, SiteId::NONE, Clipping::Whole),
     };
 
@@ -310,6 +311,7 @@ fn messages_of_other_versions_or_for_others_are_refused() {
         bytes: 8,
         begin_ns: 5,
         end_ns: 6,
+        posted: 0,
         epoch: 0,
         region: RegionId(0),
         site: SiteId::NONE,

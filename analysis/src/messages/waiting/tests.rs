@@ -78,7 +78,7 @@ fn endpoint(at: u64) -> Endpoint {
         error_ns: 0,
         who: 0,
         region: RegionId(0),
-        posted_ns: 0,
+        posted: 0,
         marks: Marks::new(Side::Receive, SiteId::NONE, Clipping::Whole),
     }
 }

@@ -70,8 +70,8 @@ pub fn naive(all: &[Collected], reset_ns: u64) -> (WaitStates, BTreeMap<Rank, u6
             "MPI_Reduce" | "MPI_Gather" => {
                 let root = &members[one.root];
                 let sending = others().filter(|m| m.call.facts.bytes_out > 0);
-                let first = enters(sending.collect()).into_iter().min();
-                if let (Some((at, who)), true) = (first, gets(root)) {
+                let latest = last(enters(sending.collect()));
+                if let (Some((at, who)), true) = (latest, gets(root)) {
                     waits.push((
                         root,
                         WaitState::EarlyReduce,

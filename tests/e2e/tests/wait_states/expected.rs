@@ -119,10 +119,10 @@ pub fn expected(logs: &[CallLog]) -> Expected {
             for members in &groups {
                 let root = members[root_of];
                 let others = members.iter().filter(|&&rank| rank != root);
-                let first = others.min_by_key(|&&rank| of[rank][nth].begin_ns);
-                let first = *first.expect("others");
-                let ns = until(of[root][nth], of[first][nth]);
-                sum.wait(("Early Reduce", function), nth, (root, first), ns);
+                let last = others.max_by_key(|&&rank| of[rank][nth].begin_ns);
+                let last = *last.expect("others");
+                let ns = until(of[root][nth], of[last][nth]);
+                sum.wait(("Early Reduce", function), nth, (root, last), ns);
             }
         }
     }

@@ -201,6 +201,7 @@ fn sends_of_other_places_may_come_early() {
             bytes: 8,
             begin_ns: job(110),
             end_ns: job(111),
+            posted: 0,
             epoch: 0,
             region: RegionId(0),
             site: SiteId::NONE,
