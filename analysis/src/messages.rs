@@ -102,7 +102,7 @@ pub struct Messages {
     reading_error_ns: u64,
     /// Receives that may be matched now; empty between two calls.
     ready: Vec<(Pattern, Endpoint)>,
-    /// Receives that were posted late to sends that had been forgotten.
+    /// Receives that were posted late and forgotten before their sends were complete.
     lost_posts: u64,
 }
 

@@ -13,7 +13,8 @@
 //! stay open are bounded; the older half is given up, and counted.
 //!
 //! Late senders and receivers come from the matching of messages ([`crate::messages`]), at the
-//! place of the receiver; what a sender waited for is told to its own.
+//! place of the receiver; what a sender waited for is told to its own. Of a non-blocking send that
+//! one alone knows who waited for its completion: it is told when the receive was posted.
 
 mod arriving;
 mod at_sites;
@@ -164,14 +165,15 @@ impl Waits {
         }
     }
 
-    /// A receiver waited for a late sender, or a sender for a late receiver. The receiver is here.
+    /// A receiver waited for a late sender, or a sender for a late receiver; one of both is here.
     pub fn late(&mut self, late: &Late) {
         let waiter = self.numbers.index(late.waiter);
         let is_here = waiter.is_some() && self.numbers.index(late.causer).is_some();
         if !is_here {
             self.sums.clock_error_ns = self.sums.clock_error_ns.max(late.error_ns);
         }
-        if late.ns == 0 || (!is_here && late.ns <= late.error_ns.saturating_mul(2)) {
+        let whole_ns = late.before_ns.saturating_add(late.ns);
+        if late.ns == 0 || (!is_here && whole_ns <= late.error_ns.saturating_mul(2)) {
             return;
         }
         let mut charges = self.charges();

@@ -9,7 +9,7 @@
 //! where a sender is far ahead of its receiver all the time, the pairs of that channel may be
 //! shifted by some messages.
 
-use crate::observation::{Call, CallKind, Observation};
+use crate::observation::{Call, CallKind};
 use std::collections::BTreeMap;
 
 /// Messages that MPI keeps in order.
@@ -34,6 +34,9 @@ pub struct Endpoint {
     pub call: usize,
     /// When it was posted, in ticks of the rank's node.
     pub posted_ticks: u64,
+    /// When the call began and ended, in job time.
+    pub begin_ns: u64,
+    pub end_ns: u64,
 }
 
 /// The endpoints of an observation.
@@ -99,6 +102,8 @@ impl Endpoints {
                 } else {
                     posted_ticks
                 },
+                begin_ns: call.begin_ns,
+                end_ns: call.end_ns,
             };
             match facts.kind {
                 CallKind::Send | CallKind::PostSend => {
@@ -149,15 +154,15 @@ impl Endpoints {
             .push(endpoint);
     }
 
-    /// The messages of which both sides are there.
-    pub fn messages(&self, of: &Observation) -> Vec<Message> {
+    /// The messages of which both sides are there. `clock_error_ns`: how far times may be off.
+    pub fn messages(&self, clock_error_ns: u64) -> Vec<Message> {
         let mut messages = Vec::new();
         for sides in self.channels.values() {
             let (mut sends, mut receives) = (sides.sends.clone(), sides.receives.clone());
             // MPI matches in the order of posting, while calls lie in the order of their ends.
             sends.sort_by_key(|endpoint| endpoint.posted_ticks);
             receives.sort_by_key(|endpoint| endpoint.posted_ticks);
-            if let Some(before) = before(of, &sends, &receives) {
+            if let Some(before) = before(clock_error_ns, &sends, &receives) {
                 let pairs = sends.into_iter().zip(receives.into_iter().skip(before));
                 messages.extend(pairs.map(|(send, receive)| Message { send, receive }));
             }
@@ -168,31 +173,21 @@ impl Endpoints {
 
 /// How many of the receives have their sends before the observation; nothing where no number would
 /// do.
-fn before(of: &Observation, sends: &[Endpoint], receives: &[Endpoint]) -> Option<usize> {
-    let begin = |endpoint: &Endpoint| call(of, endpoint).map_or(0, |call| call.begin_ns);
-    let end = |endpoint: &Endpoint| call(of, endpoint).map_or(0, |call| call.end_ns);
+fn before(clock_error_ns: u64, sends: &[Endpoint], receives: &[Endpoint]) -> Option<usize> {
     // Both ends may be off by the error, in opposite directions.
-    let error_ns = of.clock_error_ns.saturating_mul(2);
+    let error_ns = clock_error_ns.saturating_mul(2);
     let fits = |before: &usize| {
         let mut pairs = sends.iter().zip(receives.iter().skip(*before));
-        pairs.all(|(send, receive)| begin(send) <= end(receive).saturating_add(error_ns))
+        pairs.all(|(send, receive)| send.begin_ns <= receive.end_ns.saturating_add(error_ns))
     };
     // More receives than sends: the surplus must have been sent before the observation.
     let least = receives.len().saturating_sub(sends.len());
     (least..=receives.len()).take(BEFORE_MAX).find(fits)
 }
 
-fn call<'a>(of: &'a Observation, endpoint: &Endpoint) -> Option<&'a crate::observation::Call> {
-    let at = of
-        .tracks
-        .binary_search_by_key(&endpoint.location, |track| (track.rank, track.thread));
-    of.tracks.get(at.ok()?)?.calls.get(endpoint.call)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observation::{Call, Facts};
 
     const CHANNEL: Channel = Channel {
         destination: 1,
@@ -201,28 +196,17 @@ mod tests {
         tag: 7,
     };
 
-    /// Two ranks, with calls at these times.
-    fn observation(sends: &[(u64, u64)], receives: &[(u64, u64)]) -> (Observation, Endpoints) {
-        let (mut of, mut endpoints) = (Observation::default(), Endpoints::default());
+    /// Calls of two ranks at these times.
+    fn endpoints(sends: &[(u64, u64)], receives: &[(u64, u64)]) -> Endpoints {
+        let mut endpoints = Endpoints::default();
         for (rank, times) in [(0, sends), (1, receives)] {
             for (call, &(begin_ns, end_ns)) in times.iter().enumerate() {
-                let made = Call {
-                    function: None,
-                    begin_ns,
-                    end_ns,
-                    facts: Facts::default(),
-                    ordinal: 0,
-                    request: 0,
-                    is_clipped: false,
-                    occupant: 0,
-                    depth: 0,
-                    parts: Vec::new(),
-                };
-                of.track(rank, 0).calls.push(made);
                 let endpoint = Endpoint {
                     location: (rank, 0),
                     call,
                     posted_ticks: begin_ns,
+                    begin_ns,
+                    end_ns,
                 };
                 match rank {
                     0 => endpoints.send(CHANNEL, endpoint),
@@ -230,13 +214,11 @@ mod tests {
                 }
             }
         }
-
-        (of, endpoints)
+        endpoints
     }
 
     fn pairs(sends: &[(u64, u64)], receives: &[(u64, u64)]) -> Vec<(usize, usize)> {
-        let (of, endpoints) = observation(sends, receives);
-        let messages = endpoints.messages(&of);
+        let messages = endpoints(sends, receives).messages(0);
         messages
             .iter()
             .map(|message| (message.send.call, message.receive.call))
@@ -273,25 +255,19 @@ mod tests {
 
     #[test]
     fn receives_are_taken_in_the_order_of_their_posting() {
-        let (of, mut endpoints) = observation(&[(1, 2), (3, 4)], &[]);
-        let mut of = of;
-        of.track(1, 0);
+        let mut endpoints = endpoints(&[(1, 2), (3, 4)], &[]);
         for (call, posted_ticks) in [(0, 2), (1, 1)] {
-            let template = of.tracks[0].calls[0].clone();
-            of.track(1, 0).calls.push(Call {
-                begin_ns: 5,
-                end_ns: 9,
-                ..template
-            });
             let endpoint = Endpoint {
                 location: (1, 0),
                 call,
                 posted_ticks,
+                begin_ns: 5,
+                end_ns: 9,
             };
             endpoints.receive(CHANNEL, endpoint);
         }
 
-        let messages = endpoints.messages(&of);
+        let messages = endpoints.messages(0);
         let found: Vec<_> = messages
             .iter()
             .map(|m| (m.send.call, m.receive.call))

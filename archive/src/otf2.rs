@@ -6,6 +6,7 @@
 //! functions      MPI functions and regions of the program: number, role, operation of collectives
 //! contexts       calling contexts of samples: the same number for equal ones of all ranks
 //! definitions    system tree, locations, regions, groups, communicators, properties
+//! partial        messages and collectives of which a side is not there
 //! events         what a location did as enter, communication and leave, in order of time
 //! ```
 //!
@@ -20,6 +21,7 @@ mod definitions;
 mod events;
 mod functions;
 mod library;
+mod partial;
 mod writers;
 
 use crate::new_directory::NewDirectory;
@@ -30,6 +32,7 @@ use contexts::Contexts;
 use events::LocationWriter;
 use functions::Regions;
 use library::Library;
+use partial::Partial;
 use std::io;
 use std::path::Path;
 
@@ -53,6 +56,15 @@ pub enum ExportError {
     Io(#[from] io::Error),
 }
 
+/// Which messages and collectives an archive has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Communication {
+    /// All that is known of them.
+    All,
+    /// Those of which all sides are there, as readers need that replay them.
+    Matched,
+}
+
 /// Writes an archive into a new directory, which appears whole or not at all. `progress` is told
 /// how many locations are written, of how many.
 ///
@@ -62,6 +74,7 @@ pub enum ExportError {
 pub fn export(
     of: &SavedObservation,
     to: &Path,
+    communication: Communication,
     mut progress: impl FnMut(u64, u64),
 ) -> Result<Exported, ExportError> {
     let library = Library::load()?;
@@ -71,6 +84,10 @@ pub fn export(
     archive.describe(&about.writer, &about.job.host)?;
 
     let communicators = Communicators::of(of);
+    let without = match communication {
+        Communication::All => Partial::default(),
+        Communication::Matched => Partial::of(of)?,
+    };
     let mut exported = Exported::default();
     let mut events_of = Vec::new();
     let (mut regions, mut contexts) = (Regions::default(), Contexts::default());
@@ -78,7 +95,7 @@ pub fn export(
     for location in of.locations() {
         let writer = archive.events(definitions::location(location.rank, location.thread))?;
         let met = (&mut regions, &mut contexts);
-        let mut writer = LocationWriter::new(of, location, &communicators, met, writer);
+        let mut writer = LocationWriter::new(of, location, &communicators, met, &without, writer);
         let mut calls = of.calls(location)?.by_begin()?;
         // Samples have no duration: they need not be held back until what is around them has ended.
         let mut samples = of.samples(location)?;

@@ -68,7 +68,7 @@ struct Ends {
 impl Arrows {
     fn new(of: &Observation, endpoints: &Endpoints) -> Arrows {
         let mut arrows = Arrows::default();
-        for (message, id) in endpoints.messages(of).into_iter().zip(1..) {
+        for (message, id) in endpoints.messages(of.clock_error_ns).into_iter().zip(1..) {
             let (send, receive) = (message.send, message.receive);
             let key = |endpoint: Endpoint| (endpoint.location, endpoint.call);
             arrows.by_call.entry(key(send)).or_default().begin.push(id);

@@ -95,6 +95,8 @@ fn job() -> (Observation, Endpoints) {
             location: (0, 0),
             call: 0,
             posted_ticks: 200,
+            begin_ns: of.tracks[0].calls[0].begin_ns,
+            end_ns: of.tracks[0].calls[0].end_ns,
         },
     );
     endpoints.receive(
@@ -103,6 +105,8 @@ fn job() -> (Observation, Endpoints) {
             location: (1, 0),
             call: 0,
             posted_ticks: 210,
+            begin_ns: of.tracks[1].calls[0].begin_ns,
+            end_ns: of.tracks[1].calls[0].end_ns,
         },
     );
     (of, endpoints)

@@ -325,7 +325,7 @@ fn an_archive_has_each_sample_in_order() {
     let (dir, out) = (folder.path().join("obs"), folder.path().join("otf2"));
     save(&dir, (0, END), location);
     let of = SavedObservation::open(&dir).expect("whole");
-    let exported = match otf2::export(&of, &out, |_, _| {}) {
+    let exported = match otf2::export(&of, &out, otf2::Communication::All, |_, _| {}) {
         Ok(exported) => exported,
         // Machines that build need not have it.
         Err(otf2::ExportError::Otf2(otf2::Otf2Error::Missing(_))) => return,

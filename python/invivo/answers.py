@@ -1065,7 +1065,8 @@ class CollectiveCalls(Answer):
     open: int
     """Others are to come, or their records are missing."""
     limit: int
-    """Given up for want of room."""
+    """Given up for want of room; late receivers of non-blocking sends that could not be told count
+    as well."""
     unresolved: int
     """The communicator is not known."""
     outside: int

@@ -132,7 +132,7 @@ impl TimelinePages {
 
     /// The messages of which both sides have come.
     pub fn messages(&self) -> Vec<Message> {
-        self.endpoints.messages(&self.observation)
+        self.endpoints.messages(self.observation.clock_error_ns)
     }
 
     /// Writes the Perfetto trace.

@@ -51,6 +51,8 @@ pub struct Traffic {
     /// Definitions came since waiting messages were looked through.
     defined: bool,
     batched_ns: u64,
+    /// In the turn before, sends went before what is told of collectives.
+    sends_go_first: bool,
 }
 
 /// When a call was, in ticks, and what became of it. Given on by reference: a copy is read in whole
@@ -114,6 +116,7 @@ impl Traffic {
             error_ns: 0,
             defined: false,
             batched_ns: 0,
+            sends_go_first: false,
         }
     }
 
@@ -215,17 +218,20 @@ impl Traffic {
     }
 
     /// Late receivers of this place's senders that another place tells of.
-    fn late_posts(&mut self, endpoints: &Endpoints) {
+    fn late_posts(&mut self, endpoints: &Endpoints) -> Result<(), &'static str> {
         let told = &endpoints.meetings;
         // Those of before a reset that has been made here are forgotten.
         if told.late_posts.is_empty() || told.resets < self.waits.resets() {
-            return;
+            return Ok(());
         }
-        let error_ns = endpoints.clock_error_ns.saturating_add(self.error_ns);
+        let mut refused = Ok(());
         for post in &told.late_posts {
-            self.messages.late_post(*post, error_ns);
+            if !self.messages.late_post(*post, endpoints.clock_error_ns) {
+                refused = Err("a late receive of ranks that are not here, or not in the job");
+            }
         }
         self.take_late();
+        refused
     }
 
     /// Waits for others since this was asked last; to be asked after everything that may find some.
@@ -332,8 +338,8 @@ impl Traffic {
         self.take_late();
         arrived.map_err(|error| error.to_string())?;
         let met = self.waits.arrive(endpoints.from.0, &endpoints.meetings);
-        self.late_posts(endpoints);
-        met.map_err(str::to_owned)
+        met.and_then(|()| self.late_posts(endpoints))
+            .map_err(str::to_owned)
     }
 
     /// Messages to other places that are due; `credit` says whether one takes another.
@@ -349,25 +355,31 @@ impl Traffic {
         }
         self.batched_ns = now_ns;
         let mut credit = credit;
-        let batches = self
-            .messages
-            .take_batches(self.me, |place| credit(WorldRank(place)));
-        // One message for each place and turn is what it has said that it takes.
-        let taken: BTreeSet<u32> = batches.iter().map(|(place, _)| *place).collect();
-        let (me, error_ns) = (self.me, self.error_ns);
-        let meetings = self
-            .waits
-            .take_batches(|place| !taken.contains(&place) && credit(WorldRank(place)));
-        let meetings = meetings
-            .into_iter()
-            .map(|(place, meetings)| (place, Endpoints::of_meetings(me, error_ns, meetings)));
-        let encoded = batches
-            .into_iter()
-            .chain(meetings)
-            .map(|(place, endpoints)| {
-                let bytes = encode(&endpoints);
-                bytes.map(|bytes| (WorldRank(place), bytes))
-            });
+        // One message for each place and turn is what it has said that it takes: sends and
+        // collectives go first in turns, so that many of the ones do not hold up the others.
+        self.sends_go_first = !self.sends_go_first;
+        let mut taken = BTreeSet::new();
+        let mut all = Vec::new();
+        for sends in [self.sends_go_first, !self.sends_go_first] {
+            let free = |place: u32| !taken.contains(&place) && credit(WorldRank(place));
+            let batches = match sends {
+                true => self.messages.take_batches(self.me, free),
+                false => {
+                    let of = |(place, meetings)| {
+                        let of = Endpoints::of_meetings(self.me, self.error_ns, meetings);
+                        (place, of)
+                    };
+                    let meetings = self.waits.take_batches(free);
+                    meetings.into_iter().map(of).collect()
+                }
+            };
+            taken.extend(batches.iter().map(|(place, _)| *place));
+            all.extend(batches);
+        }
+        let encoded = all.into_iter().map(|(place, endpoints)| {
+            let bytes = encode(&endpoints);
+            bytes.map(|bytes| (WorldRank(place), bytes))
+        });
         // A batch has a bounded size, so that each can be encoded.
         encoded.flatten().collect()
     }

@@ -23,6 +23,9 @@ pub struct Late {
     pub site: SiteId,
     /// Since when, in job time.
     pub from_ns: u64,
+    /// For how long the same call had waited for others until then, in ns, as was told before: it
+    /// goes on.
+    pub before_ns: u64,
     /// For how long, in ns.
     pub ns: u64,
     /// How far the clock of either side may have been off, in ns.
@@ -38,6 +41,8 @@ pub struct LastCall {
     pub site: SiteId,
     /// Where it completes several.
     pub number: u32,
+    /// It completes receives, as far as is known.
+    pub receives: bool,
 }
 
 impl LastCall {
@@ -49,6 +54,7 @@ impl LastCall {
             region: facts.region,
             site: facts.site,
             number: 0,
+            receives: false,
         }
     }
 
@@ -60,6 +66,7 @@ impl LastCall {
             self.begin = begin;
             self.site = SiteId::NONE;
             self.number = 0;
+            self.receives = false;
         }
     }
 
@@ -176,6 +183,7 @@ mod tests {
             region: RegionId(1),
             site: SiteId(2),
             from_ns: 0,
+            before_ns: 0,
             ns,
             error_ns: 0,
         })

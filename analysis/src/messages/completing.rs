@@ -1,9 +1,9 @@
 //! Knows which receives, and which sends, one call completes: it waits for all of them at once.
 
 use super::calls::{LastCall, Late};
-use super::sends::{Completed, Post, Waited};
-use super::{Messages, Of};
-use crate::messages::waiting::UNKNOWN_NS;
+use super::sends::{Completing, Waited};
+use super::waiting::UNKNOWN_NS;
+use super::{Messages, Of, short};
 use invivo_proto::control::meetings::LatePost;
 use invivo_proto::control::peer::Clipping;
 use invivo_proto::control::wait_states::WaitState;
@@ -46,21 +46,23 @@ impl Messages {
         };
         let begin_ns = (of.job_ns)(of.begin);
         let end_ns = (of.job_ns)(of.end).max(begin_ns);
-        let last = self.ranks[index].last;
+        let last = &mut self.ranks[index].last;
+        last.goes_on(of.begin);
+        last.receives |= parts.iter().any(|part| completes_receive(&part.facts));
+        let last = *last;
         let counters = &self.counters;
         let pause = counters.pauses.net(begin_ns, end_ns);
         let is_timed = of.clipping == Clipping::Whole
-            && super::short(self.clock_error_ns) != UNKNOWN_NS
+            && short(self.clock_error_ns) != UNKNOWN_NS
             && end_ns > counters.reset_ns
             && pause.paused == 0
             && pause.exact;
-        let receives = parts.iter().any(|part| completes_receive(&part.facts));
-        let by = Completed {
+        let by = Completing {
             begin_ns,
             end_ns,
             region: last.region,
             site: last.site,
-            may_wait: is_timed && !receives && !counters.only_looks(last.region),
+            may_wait: is_timed && !last.receives && !counters.only_looks(last.region),
         };
         for part in parts.iter().filter(|part| completes_send(&part.facts)) {
             if let Some(waited) = self.ranks[index].sends.complete(part.posted, by) {
@@ -69,16 +71,25 @@ impl Messages {
         }
     }
 
-    /// A receive of a send of a rank here was posted late. The time may be off by so much, in ns.
-    pub fn late_post(&mut self, post: LatePost, error_ns: u64) {
-        if let Some(index) = self.numbers.index(post.rank) {
-            let error_ns = super::short(error_ns);
-            match self.ranks[index].sends.post(post, error_ns) {
-                Post::Waited(waited) => self.tell(&waited),
-                Post::Lost => self.lost_posts += 1,
-                Post::Taken => {}
-            }
+    /// A receive of a send of a rank here was posted late, as another place tells, whose time may be
+    /// off by so much, in ns. False where that cannot be.
+    pub fn late_post(&mut self, post: LatePost, told_error_ns: u64) -> bool {
+        let error_ns = told_error_ns.saturating_add(self.reading_error_ns);
+        let is_one = post.receiver.0 < self.job_ranks;
+        is_one && self.take_post(post, error_ns.max(self.clock_error_ns))
+    }
+
+    fn take_post(&mut self, post: LatePost, error_ns: u64) -> bool {
+        let Some(index) = self.numbers.index(post.rank) else {
+            return false;
+        };
+        let sends = &mut self.ranks[index].sends;
+        let waited = sends.post(post, error_ns);
+        self.lost_posts += sends.take_lost();
+        if let Some(waited) = waited {
+            self.tell(&waited);
         }
+        true
     }
 
     fn tell(&mut self, waited: &Waited) {
@@ -90,9 +101,10 @@ impl Messages {
             comm: post.comm,
             region: by.region,
             site: by.site,
-            from_ns: waited.from_ns,
+            from_ns: by.begin_ns.saturating_add(waited.before_ns),
+            before_ns: waited.before_ns,
             ns: waited.ns,
-            error_ns: u64::from(waited.error_ns).max(self.clock_error_ns),
+            error_ns: waited.error_ns,
         });
     }
 
@@ -106,17 +118,16 @@ impl Messages {
         }
         // Taken out, as `late_post` borrows all of `self`; put back to reuse its memory.
         let mut posts = core::mem::take(&mut self.counters.posts);
-        for (post, error_ns) in posts.drain(..) {
-            match self.numbers.index(post.rank) {
-                Some(_) => self.late_post(post, error_ns.into()),
-                None => each(post),
+        for post in posts.drain(..) {
+            // Both of this place: their times are by one clock.
+            if !self.take_post(post, 0) {
+                each(post);
             }
         }
         self.counters.posts = posts;
     }
 
-    /// Receives that were posted late to sends that were forgotten for want of room, since this was
-    /// asked last.
+    /// Receives that were posted late and forgotten for want of room, since this was asked last.
     pub fn take_lost_posts(&mut self) -> u64 {
         core::mem::take(&mut self.lost_posts)
     }

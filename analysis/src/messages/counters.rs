@@ -66,9 +66,8 @@ pub struct Counters {
     pub calls: Calls,
     /// Waits for late senders and receivers that nobody has taken yet.
     pub late: Vec<Late>,
-    /// Receives of non-blocking sends that were posted late, with how far that time may be off, in
-    /// ns; nobody has taken them yet.
-    pub posts: Vec<(LatePost, u32)>,
+    /// Receives of non-blocking sends that were posted late, and that nobody has taken yet.
+    pub posts: Vec<LatePost>,
     /// Whether a function only looks whether requests are complete, by its number.
     tests: Vec<bool>,
     /// Whether a function may return only when the receive is posted, by its number.
@@ -180,6 +179,7 @@ impl Counters {
             region: receive.region,
             site: receive.marks.site(),
             from_ns: receive.begin_ns,
+            before_ns: 0,
             ns: send
                 .begin_ns
                 .min(receive.end_ns)
@@ -213,14 +213,13 @@ impl Counters {
     fn post(&mut self, receiver: Rank, channel: &Channel, send: &Endpoint, receive: &Endpoint) {
         // Before the call has returned that posts the send nobody waits for it.
         if receive.posted > send.end_ns && send.error_ns != UNKNOWN_NS {
-            let post = LatePost {
+            self.posts.push(LatePost {
                 rank: Rank(send.who),
                 receiver,
                 comm: channel.comm,
                 send_ticks: send.posted,
                 posted_ns: receive.posted,
-            };
-            self.posts.push((post, send.error_ns.max(receive.error_ns)));
+            });
         }
     }
 

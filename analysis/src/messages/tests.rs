@@ -15,6 +15,7 @@ use crate::moments::tests::nearly_equal;
 use crate::testing::{RANKS, all_groups, definitions};
 use alloc::collections::{BTreeMap, VecDeque};
 use invivo_proto::control::VERSION;
+use invivo_proto::control::meetings::LatePost;
 use invivo_proto::control::peer::{ENDPOINTS_MAX, Endpoints};
 use invivo_proto::control::results::{Messages as Sums, Traffic};
 use invivo_proto::control::wait_states::WaitState;
@@ -50,6 +51,8 @@ struct Place {
 struct Places {
     places: Vec<Place>,
     of_rank: Vec<usize>,
+    /// Late posts on their way to other places.
+    posts: VecDeque<LatePost>,
 }
 
 impl Places {
@@ -75,6 +78,7 @@ impl Places {
         Places {
             places: places.collect(),
             of_rank,
+            posts: VecDeque::new(),
         }
     }
 
@@ -117,6 +121,22 @@ impl Places {
         let (first, more) = parts.split_at(parts.len().min(at));
         place.messages.record(&of, call, first);
         place.messages.record_more(&of, more);
+        self.take_posts();
+    }
+
+    /// What is known now of receives that were posted late, here or on its way.
+    fn take_posts(&mut self) {
+        for place in &mut self.places {
+            place.messages.take_posts(|post| self.posts.push_back(post));
+        }
+    }
+
+    /// Another place hears of some of them.
+    fn hear_posts(&mut self, count: usize) {
+        for post in self.posts.drain(..count.min(self.posts.len())) {
+            let place = self.of_rank[post.rank.0 as usize];
+            assert!(self.places[place].messages.late_post(post, 0));
+        }
     }
 
     /// Sends of one place set out, as far as there is credit.
@@ -151,17 +171,13 @@ impl Places {
         for place in 0..self.places.len() {
             self.set_out(place, usize::MAX);
         }
-        let mut posts = Vec::new();
         for place in &mut self.places {
             for endpoints in place.arriving.drain(..) {
                 place.messages.arrive(&endpoints).expect("usable");
             }
-            place.messages.take_posts(|post| posts.push(post));
         }
-        for post in posts {
-            let place = self.of_rank[post.rank.0 as usize];
-            self.places[place].messages.late_post(post, 0);
-        }
+        self.take_posts();
+        self.hear_posts(usize::MAX);
     }
 
     fn sums(&self) -> Sums {
@@ -193,12 +209,13 @@ fn feed(places: &mut Places, job: &Job, order: &[usize], late: bool, window: (u6
         places.record(rank, &job.records[rank][next[rank]], 0, window);
         next[rank] += 1;
         let count = places.places.len();
-        match pick() % 8 {
+        match pick() % 9 {
             0..=2 => places.set_out(pick() % count, pick() % 4),
             3..=5 => places.arrive(pick() % count, pick() % count),
             6 if late => places.define(pick() % RANKS as usize),
             7 if pick() % 3 == 0 => places.resolve(),
             7 if late && pick() % 3 == 0 => places.learn(),
+            8 => places.hear_posts(pick() % 4),
             _ => {}
         }
     }

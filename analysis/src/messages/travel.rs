@@ -37,7 +37,8 @@ impl Messages {
         let error_ns = short(sent_ns.saturating_add(self.reading_error_ns));
         let mut foreign = 0;
         for send in &endpoints.sends {
-            if self.numbers.index(send.destination).is_some() {
+            let is_one = send.sender.0 < self.job_ranks;
+            if is_one && self.numbers.index(send.destination).is_some() {
                 let (channel, endpoint) = outbox::open(send, error_ns);
                 self.meet(channel, Side::Send, endpoint);
             } else {

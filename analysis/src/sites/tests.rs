@@ -248,6 +248,7 @@ proptest! {
                     region: RegionId(region),
                     site: SiteId(site),
                     from_ns: 0,
+                    before_ns: 0,
                     ns,
                     error_ns: 0,
                 });

@@ -31,7 +31,10 @@ impl Charges<'_> {
     /// A rank of this place waited since `from_ns`.
     #[inline]
     fn charge(&mut self, (index, rank): Who, comm: CommId, at: At, from_ns: u64, wait: &Wait) {
-        let waited = Waited::once(wait.ns, rank);
+        // What goes on is one wait, as long as all of it.
+        let mut waited = Waited::once(wait.ns, rank);
+        waited.waits = u64::from(wait.before_ns == 0);
+        waited.max_ns = waited.max_ns.saturating_add(wait.before_ns);
         let why = (wait.state, wait.causer);
         self.sums.charge(index, comm, at, why, &waited);
         if wait.causer.is_none() {
@@ -154,6 +157,7 @@ impl Waits {
                     region: at.0,
                     site: at.1,
                     from_ns: member.begin_ns,
+                    before_ns: 0,
                     ns: wait.ns,
                     error_ns: 0,
                 })

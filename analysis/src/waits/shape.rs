@@ -110,6 +110,8 @@ pub struct Wait {
     pub ns: u64,
     /// Who was waited for; nobody where the operation only takes its time.
     pub causer: Option<Rank>,
+    /// For how long the same call had waited for others before, in ns.
+    pub before_ns: u64,
 }
 
 impl Wait {
@@ -119,6 +121,7 @@ impl Wait {
             state: late.state,
             ns: late.ns,
             causer: Some(late.causer),
+            before_ns: late.before_ns,
         }
     }
 }
@@ -170,6 +173,7 @@ fn n_to_n(
         state: completion,
         ns: member.end_ns.saturating_sub(from_ns.max(member.begin_ns)),
         causer: None,
+        before_ns: 0,
     });
     [until(wait, meeting.latest, member), completion]
 }
@@ -182,6 +186,7 @@ fn until(state: WaitState, whom: Option<(u64, Rank)>, member: &Arrival) -> Optio
         state,
         ns: at_ns.min(member.end_ns).saturating_sub(member.begin_ns),
         causer: Some(causer),
+        before_ns: 0,
     })
 }
 

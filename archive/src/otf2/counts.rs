@@ -14,6 +14,7 @@ pub struct Counts {
     pub without_communicator: u64,
     pub without_operation: u64,
     pub posted_before: u64,
+    pub unmatched: u64,
     /// The times of the first event and of the last.
     pub span: Option<(u64, u64)>,
 }
@@ -38,6 +39,9 @@ pub struct Exported {
     pub without_operation: u64,
     /// Completions of operations that were posted before the first call that is there.
     pub posted_before: u64,
+    /// Posts, completions, blocking operations and members of collectives that are left out, as a
+    /// side of what they belong to is not there.
+    pub unmatched: u64,
 }
 
 impl Exported {
@@ -52,5 +56,6 @@ impl Exported {
         self.without_communicator += counts.without_communicator;
         self.without_operation += counts.without_operation;
         self.posted_before += counts.posted_before;
+        self.unmatched += counts.unmatched;
     }
 }

@@ -375,6 +375,7 @@ pub fn properties(
         ),
         ("INVIVO::CALLS_RESET", sum(|of| of.ledger.reset).to_string()),
         ("INVIVO::EVENTS_MOVED", exported.moved.to_string()),
+        ("INVIVO::UNMATCHED_LEFT_OUT", exported.unmatched.to_string()),
         ("INVIVO::MISSING_TOOL_PROCESSES", missing.join(",")),
     ];
     for (name, value) in properties {

@@ -10,6 +10,7 @@ use super::counts::Counts;
 use super::definitions::SAMPLER;
 use super::functions::{RegionOf, Regions, operation};
 use super::library::{Otf2Error, number};
+use super::partial::{Partial, posted};
 use super::writers::{Collective, EventWriter};
 use crate::saved::SavedObservation;
 use crate::saved::calls::SavedCall;
@@ -40,6 +41,8 @@ pub struct LocationWriter<'a> {
     posted: HashSet<u64>,
     regions: &'a mut Regions,
     contexts: &'a mut Contexts,
+    /// What is left out of messages and collectives.
+    without: &'a Partial,
     /// The call that was not left has been entered: its region, if that is known.
     last: Option<Option<u32>>,
     last_ns: u64,
@@ -53,6 +56,7 @@ impl<'a> LocationWriter<'a> {
         location: &'a Location,
         communicators: &'a Communicators,
         (regions, contexts): (&'a mut Regions, &'a mut Contexts),
+        without: &'a Partial,
         out: EventWriter<'a>,
     ) -> LocationWriter<'a> {
         LocationWriter {
@@ -64,6 +68,7 @@ impl<'a> LocationWriter<'a> {
             posted: HashSet::new(),
             regions,
             contexts,
+            without,
             last: None,
             last_ns: 0,
             counts: Counts::default(),
@@ -128,7 +133,7 @@ impl<'a> LocationWriter<'a> {
         while let Some(inner) = self.entered.pop() {
             match inner.is_open() {
                 true => open.push(self.region_of(&inner)),
-                false => self.leave(&inner)?,
+                false => self.leave_last(&inner)?,
             }
         }
         self.enter_open(u64::MAX)?;
@@ -179,31 +184,55 @@ impl<'a> LocationWriter<'a> {
         let at = self.time(call.job_ns.start);
         let region = self.regions.number(RegionOf::Mpi(of.facts.region.0));
         self.out.enter(at, region)?;
-        self.begins(at, &of.facts, of.request)?;
+        let begin = call.contents.head.begin();
+        if self.is_whole(&of.facts, (begin, of.request, of.ordinal)) {
+            self.begins(at, &of.facts, of.request)?;
+        }
         for part in &call.contents.parts {
-            self.begins(at, &part.facts, part.request)?;
+            if self.is_whole(&part.facts, (posted(part, begin), part.request, 0)) {
+                self.begins(at, &part.facts, part.request)?;
+            }
         }
         Ok(())
     }
 
     fn leave(&mut self, call: &SavedCall) -> Result<(), Otf2Error> {
-        let mut end_ns = call.job_ns.end;
-        if let Head::Call(of) = &call.contents.head
-            && self.of.function(of.facts.region.0) == "MPI_Finalize"
-        {
-            // Its record ends where the rank has told its last, before the others have come.
-            end_ns = end_ns.max(self.end_ns());
-        }
+        self.leave_at(call, call.job_ns.end)
+    }
+
+    /// Leaves a call or visit that nothing follows.
+    fn leave_last(&mut self, call: &SavedCall) -> Result<(), Otf2Error> {
+        // The record of MPI_Finalize ends where the rank has told its last, before the others have
+        // come.
+        let end_ns = match &call.contents.head {
+            Head::Call(of) if self.of.function(of.facts.region.0) == "MPI_Finalize" => {
+                call.job_ns.end.max(self.end_ns())
+            }
+            _ => call.job_ns.end,
+        };
+        self.leave_at(call, end_ns)
+    }
+
+    fn leave_at(&mut self, call: &SavedCall, end_ns: u64) -> Result<(), Otf2Error> {
         let at = self.time(end_ns);
         let head = match &call.contents.head {
             Head::Call(of) => Some(of),
             _ => None,
         };
+        let begin = call.contents.head.begin();
         if let Some(of) = head {
-            self.ends(at, &of.facts, of.request)?;
+            if self.is_whole(&of.facts, (begin, of.request, of.ordinal)) {
+                self.ends(at, &of.facts, of.request)?;
+            } else {
+                self.counts.unmatched += 1;
+            }
         }
         for part in &call.contents.parts {
-            self.ends(at, &part.facts, part.request)?;
+            if self.is_whole(&part.facts, (posted(part, begin), part.request, 0)) {
+                self.ends(at, &part.facts, part.request)?;
+            } else {
+                self.counts.unmatched += 1;
+            }
         }
         match self.region_of(call) {
             Some(region) => self.out.leave(at, region),
@@ -236,6 +265,11 @@ impl<'a> LocationWriter<'a> {
             line: known.map_or_else(String::new, |of| of.line.clone()),
             is_function: known.is_some_and(|of| of.is_function),
         })
+    }
+
+    /// Whether all sides are there of what a call or a part of one communicates, or nobody asks.
+    fn is_whole(&self, facts: &Facts, of: (u64, u64, u64)) -> bool {
+        !self.without.has(self.of, self.location.rank, facts, of)
     }
 
     /// What a call or a part of one does where it begins.

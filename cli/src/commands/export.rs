@@ -3,7 +3,7 @@
 use super::progress::Meter;
 use super::{Outcome, print, print_json};
 use anyhow::{Context, bail};
-use invivo_archive::otf2::{self, Exported};
+use invivo_archive::otf2::{self, Communication, Exported};
 use invivo_archive::saved::SavedObservation;
 use invivo_archive::{csv, perfetto};
 use invivo_jobdir::whole_file;
@@ -21,8 +21,12 @@ checked before it is used.
   perfetto  a file for https://ui.perfetto.dev; all calls are held in memory while it is made
   csv       a file with a line for each call and visit of a region
 
+An observation begins and ends in the midst of messages: of some one side is there alone. Scalasca's
+analyser needs both: --matched leaves the others out.
+
 Examples:
   invivo export melt.obs --to otf2 melt.otf2 && otf2-print melt.otf2/traces.otf2
+  invivo export melt.obs --to otf2 --matched melt.otf2 && mpiexec -n 4 scout.mpi melt.otf2/traces.otf2
   invivo export melt.obs --to perfetto melt.pftrace
   invivo export melt.obs --to csv melt.csv")]
 pub struct Args {
@@ -35,6 +39,9 @@ pub struct Args {
     /// The directory or file to make
     #[arg(value_name = "OUT")]
     out: PathBuf,
+    /// Of OTF2: only messages and collectives of which all sides are there, as Scalasca needs them
+    #[arg(long)]
+    matched: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -61,13 +68,20 @@ struct Written<'a> {
 /// # Errors
 /// Why it cannot be written; then nothing is left.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+    if args.matched && args.to != Form::Otf2 {
+        bail!("--matched is for --to otf2 alone; the other forms have all that is known");
+    }
     let of = SavedObservation::open(&args.dir)?;
     let cannot = || format!("cannot export to {}", args.out.display());
     let locations = of.locations().len() as u64;
     let mut meter = Meter::default();
+    let communication = match args.matched {
+        true => Communication::Matched,
+        false => Communication::All,
+    };
     let (exported, next) = match args.to {
         Form::Otf2 => {
-            let exported = otf2::export(&of, &args.out, |done, all| {
+            let exported = otf2::export(&of, &args.out, communication, |done, all| {
                 meter.show(|| format!("exporting: {done} of {all} locations"));
             });
             let anchor = args.out.join(otf2::NAME).with_added_extension("otf2");
@@ -193,6 +207,10 @@ fn text(out: &Path, exported: &Exported, next: &str) -> String {
         (
             exported.posted_before,
             "operations were posted before the first call that is there",
+        ),
+        (
+            exported.unmatched,
+            "sides of messages and collectives are left out: others of them are not there",
         ),
     ];
     for (count, what) in notes.into_iter().filter(|(count, _)| *count != 0) {

@@ -95,7 +95,7 @@ fn a_location_spans_pages_and_messages_match() {
         (open.function.as_deref(), open.begin_ns),
         (Some("MPI_Barrier"), 300)
     );
-    let messages = gathered.endpoints.messages(of);
+    let messages = gathered.endpoints.messages(of.clock_error_ns);
     let pairs: Vec<_> = messages
         .iter()
         .map(|m| (m.send.call, m.receive.call))

@@ -63,6 +63,7 @@ fn a_late_receiver_is_waited_for() {
             region: job::region(function),
             site: SiteId(7),
             from_ns: job_ns(begin),
+            before_ns: 0,
             ns: 900,
             error_ns: 0,
         };

@@ -149,6 +149,7 @@ fn late_senders_are_told_of_their_causer() {
             region: region("MPI_Recv"),
             site: SiteId(9),
             from_ns: 1_000,
+            before_ns: 0,
             ns,
             // Of no meaning below one place.
             error_ns: 100,
@@ -182,6 +183,7 @@ fn late_receivers_are_told_to_their_senders() {
             region: region("MPI_Send"),
             site: SiteId(9),
             from_ns: 1_000,
+            before_ns: 0,
             ns,
             error_ns: 100,
         };

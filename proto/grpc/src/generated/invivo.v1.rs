@@ -1558,7 +1558,8 @@ pub struct CollectiveCalls {
     /// Others are to come, or their records are missing.
     #[prost(uint64, tag = "3")]
     pub open: u64,
-    /// Given up for want of room.
+    /// Given up for want of room; late receivers of non-blocking sends that could not be told count as
+    /// well.
     #[prost(uint64, tag = "4")]
     pub limit: u64,
     /// The communicator is not known.
