@@ -33,6 +33,7 @@ mod outbox;
 mod posted;
 mod refused;
 mod sends;
+mod sums;
 mod travel;
 mod unresolved;
 mod waiting;
@@ -51,10 +52,8 @@ pub use unresolved::UNRESOLVED_MAX;
 use crate::communicators::Communicators;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use completing::completes_send;
 use counters::{Counters, UnmatchedReason};
 use invivo_proto::control::peer::Clipping;
-use invivo_proto::control::results;
 use invivo_proto::ids::{CommLocal, Rank, RegionId};
 use invivo_proto::rank_set::RankSet;
 use invivo_proto::record::{Call, Facts, Part, RecordKind};
@@ -157,9 +156,7 @@ impl Messages {
         if parts.len() > 1 || !parts.is_empty() && self.is_several(of.rank) {
             self.begin_several(of, parts);
         }
-        if parts.iter().any(|part| completes_send(&part.facts)) {
-            self.complete_sends(of, parts);
-        }
+        self.complete_sends(of, parts);
         for part in parts.iter().filter(|part| follows(part.facts.kind)) {
             let posts = part.facts.kind.posts();
             let posted = if posts { of.begin } else { part.posted };
@@ -403,37 +400,6 @@ impl Messages {
     /// Peers whose ranks endpoints wait for, since this was asked last.
     pub fn take_unresolved(&mut self) -> Vec<(Rank, CommLocal, i32)> {
         self.unknown.take_new_keys()
-    }
-
-    /// Sends that wait for the way to another place.
-    pub fn outgoing(&self) -> usize {
-        self.outbox.len()
-    }
-
-    /// What came of the messages so far, but for those that [`Messages::add_unresolved`] adds.
-    pub fn sums(&self) -> &results::Messages {
-        &self.counters.sums
-    }
-
-    /// The same; from now on it counts anew.
-    pub fn take_sums(&mut self) -> results::Messages {
-        core::mem::replace(&mut self.counters.sums, EMPTY)
-    }
-
-    /// What came of the messages so far.
-    pub fn to_partial(&self) -> results::Messages {
-        let mut sums = self.counters.sums;
-        self.add_unresolved(&mut sums);
-        sums
-    }
-
-    /// Adds the endpoints whose communicator or group is not known yet.
-    pub fn add_unresolved(&self, sums: &mut results::Messages) {
-        let unresolved = self
-            .unknown
-            .iter()
-            .filter(|one| self.counters.counts(&one.endpoint));
-        sums.unmatched.unresolved += unresolved.count() as u64;
     }
 
     /// The channel of a message with that tag.

@@ -40,10 +40,21 @@ impl Messages {
 
     /// A call completes sends. Of one that completes receives as well their senders are told alone:
     /// who is late does not send either, as a rule, and one time would count twice.
+    #[inline]
     pub(super) fn complete_sends(&mut self, of: &Of<'_, impl Fn(u64) -> u64>, parts: &[Part]) {
-        let Some(index) = self.numbers.index(of.rank) else {
-            return;
-        };
+        if let Some(index) = self.numbers.index(of.rank)
+            && parts.iter().any(|part| completes_send(&part.facts))
+        {
+            self.complete_sends_of(index, of, parts);
+        }
+    }
+
+    fn complete_sends_of(
+        &mut self,
+        index: usize,
+        of: &Of<'_, impl Fn(u64) -> u64>,
+        parts: &[Part],
+    ) {
         let begin_ns = (of.job_ns)(of.begin);
         let end_ns = (of.job_ns)(of.end).max(begin_ns);
         let last = &mut self.ranks[index].last;
@@ -71,8 +82,8 @@ impl Messages {
         }
     }
 
-    /// A receive of a send of a rank here was posted late, as another place tells, whose time may be
-    /// off by so much, in ns. False where that cannot be.
+    /// A receive of a send of a rank here was posted late, as another place tells, whose time may
+    /// be off by so much, in ns. False where that cannot be.
     pub fn late_post(&mut self, post: LatePost, told_error_ns: u64) -> bool {
         let error_ns = told_error_ns.saturating_add(self.reading_error_ns);
         let is_one = post.receiver.0 < self.job_ranks;

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_before_or_does_not_wait_is_not_told_of() {
+    fn who_leaves_before_or_only_looks_does_not_wait() {
         let mut sends = Sends::default();
         let looks = Completing {
             may_wait: false,

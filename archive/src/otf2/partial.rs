@@ -26,8 +26,8 @@ enum Does {
     Collect,
 }
 
-/// One side of a message, or a request: of a rank, when it was posted (in ticks), and its request (0
-/// where it is none).
+/// One side of a message, or a request: of a rank, when it was posted (in ticks), and its request
+/// (0 where it is none).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Side {
     rank: u32,
@@ -36,8 +36,8 @@ struct Side {
     does: Does,
 }
 
-/// A collective of the job: its communicator (of an intercommunicator both sides), and its number on
-/// it.
+/// A collective of the job: its communicator (of an intercommunicator both sides), and its number
+/// on it.
 type Meeting = ((CommId, CommId), u64);
 
 /// What is not whole.
@@ -69,7 +69,8 @@ struct Reading {
     collecting: HashMap<Side, Option<Meeting>>,
 }
 
-/// When a part of a call was posted that began then (in ticks): earlier where it completes a request.
+/// When a part of a call was posted that began then (in ticks): earlier where it completes a
+/// request.
 pub fn posted(part: &Part, begin: u64) -> u64 {
     match part.facts.kind.posts() || part.request == 0 {
         true => begin,

@@ -26,7 +26,8 @@ analyser needs both: --matched leaves the others out.
 
 Examples:
   invivo export melt.obs --to otf2 melt.otf2 && otf2-print melt.otf2/traces.otf2
-  invivo export melt.obs --to otf2 --matched melt.otf2 && mpiexec -n 4 scout.mpi melt.otf2/traces.otf2
+  invivo export melt.obs --to otf2 --matched melt.otf2
+  mpiexec -n 4 scout.mpi melt.otf2/traces.otf2
   invivo export melt.obs --to perfetto melt.pftrace
   invivo export melt.obs --to csv melt.csv")]
 pub struct Args {

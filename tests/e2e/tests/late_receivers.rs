@@ -38,8 +38,8 @@ const WAITS: [(&str, (&str, usize, usize)); 4] = [
     ("MPI_Waitall", ("MPI_Recv", 2, 3)),
 ];
 
-/// From the begin of each call that waits to the begin of the posting of its receive: of a sender in
-/// all.
+/// From the begin of each call that waits to the begin of the posting of its receive: of a sender
+/// in all.
 fn waited(
     logs: &[CallLog],
     sender: usize,
@@ -78,7 +78,8 @@ fn known(family: Family, fan_in: &'static str) {
         let answer = job.client().try_json(&["messages"])?;
         (number(&answer, "/matched/messages") == messages).then_some(())
     });
-    // What is told from place to place is there a moment later: four functions, each sender's calls.
+    // What is told from place to place is there a moment later: four functions, each sender's
+    // calls.
     let is_late = |row: &&Value| row["wait_state"] == "Late Receiver";
     let calls = 4 * ROUNDS * u64::from(RANKS / 2);
     let answer = running.until("all waits to be told", |job| {

@@ -1,5 +1,5 @@
-//! `invivo export --to otf2 --matched`: of a part of a run, in which messages and collectives are cut
-//! by both edges, only what is whole is in the archive, and nothing else is missing.
+//! `invivo export --to otf2 --matched`: of a part of a run, in which messages and collectives are
+//! cut by both edges, only what is whole is in the archive, and nothing else is missing.
 
 use invivo_e2e::clients::number;
 use invivo_e2e::job::{Job, Running};

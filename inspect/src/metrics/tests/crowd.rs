@@ -5,8 +5,8 @@ use crate::metrics::threads::Threads;
 use std::fs::{self, File};
 
 /// Switches of the thread that rests, for each time that it is let, at least: of its 500 sleeps one
-/// that is over before the thread has left the processor is none. Where the processor is virtual and
-/// shared, setting the timer is where it is taken away.
+/// that is over before the thread has left the processor is none. Where the processor is virtual
+/// and shared, setting the timer is where it is taken away.
 const RESTS: u64 = 250;
 
 #[test]
