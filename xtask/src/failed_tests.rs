@@ -1,7 +1,7 @@
 //! Runs tests, and says at the end once more why some failed: before that lie thousands of lines.
 
 use crate::run::show;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
@@ -10,8 +10,19 @@ const LINES_MAX: usize = 6;
 /// Characters of a line that are repeated.
 const CHARS_MAX: usize = 400;
 
-/// Runs tests of cargo to the end; an error shows the command, and each test that failed.
-pub fn check_tests(command: &mut Command) -> Result<()> {
+/// The status that `timeout` ends with when the time was up.
+const TIME_WAS_UP: i32 = 124;
+
+/// Why a program of tests did not pass.
+pub struct Failure {
+    /// The tests that failed; none where the program did not come to its end.
+    pub names: Vec<String>,
+    /// Status, command, and each test that failed or that ran when the time was up.
+    pub text: String,
+}
+
+/// Runs tests of cargo to the end; nothing where all have passed.
+pub fn failure_of(command: &mut Command) -> Result<Option<Failure>> {
     let piped = command.stdout(Stdio::piped()).spawn();
     let mut tests = piped.with_context(|| format!("cannot start {}", show(command)))?;
     let mut failed = Failed::default();
@@ -24,24 +35,41 @@ pub fn check_tests(command: &mut Command) -> Result<()> {
         }
     }
     let status = tests.wait().with_context(|| show(command))?;
-    if !status.success() {
-        bail!("{status}: {}{}", show(command), failed.text);
+    if status.success() {
+        return Ok(None);
     }
-    Ok(())
+    let mut text = format!("{status}: {}{}", show(command), failed.text);
+    if let Some(name) = failed
+        .running
+        .filter(|_| status.code() == Some(TIME_WAS_UP))
+    {
+        text.push_str(&format!("\n  {name} had not ended when the time was up"));
+    }
+    let names = failed.names;
+    Ok(Some(Failure { names, text }))
 }
 
 /// What was said of tests that failed.
 #[derive(Default)]
 struct Failed {
+    names: Vec<String>,
     text: String,
+    /// The test whose line has begun. Of several at a time none is known.
+    running: Option<String>,
     /// Lines of the present one that are still wanted.
     left: usize,
 }
 
 impl Failed {
     fn read(&mut self, line: &str) {
+        let begun = line.strip_prefix("test ");
+        let begun = begun.and_then(|begun| begun.split_once(" ... "));
+        if let Some((name, result)) = begun {
+            self.running = result.is_empty().then(|| name.to_owned());
+        }
         let head = line.strip_prefix("---- ");
         if let Some(name) = head.and_then(|head| head.strip_suffix(" stdout ----")) {
+            self.names.push(name.to_owned());
             self.text.push_str(&format!("\n  {name}"));
             self.left = 0;
         } else if line.contains("' panicked at ") || line.contains(") panicked at ") {
@@ -85,5 +113,32 @@ mod tests {
             "\n  b\n    thread 'b' (7) panicked at b.rs:3:5:\n    2 instead of 3\n  c\n    \
              thread 'c' panicked at c.rs:1:1:\n    no answer"
         );
+        assert_eq!(failed.names, ["b", "c"]);
+    }
+
+    /// One that has an end, others that say something first, and one that hangs.
+    #[test]
+    fn the_test_that_was_running_is_known() {
+        let mut failed = Failed::default();
+        let said = ["test a ... ok", "test b ... ", "*** remark: 3 calls ***"];
+        said.iter().for_each(|line| failed.read(line));
+        assert_eq!(failed.running.as_deref(), Some("b"));
+        failed.read("test c ... ok");
+        assert_eq!(failed.running, None);
+    }
+
+    #[test]
+    fn the_end_of_a_program_says_what_failed() {
+        let of = |script: &str| {
+            let mut program = Command::new("timeout");
+            failure_of(program.args(["0.5", "sh", "-c", script])).expect("started")
+        };
+        assert!(of("echo test a ... ok").is_none());
+        let failed = of("echo '---- b stdout ----'; exit 101").expect("a failure");
+        assert_eq!(failed.names, ["b"]);
+        let hung = of("printf 'test c ... '; sleep 9").expect("a failure");
+        assert!(hung.names.is_empty());
+        let why = "c had not ended when the time was up";
+        assert!(hung.text.ends_with(why), "{}", hung.text);
     }
 }

@@ -15,7 +15,7 @@ use crate::build::{self, Linked, hooks};
 use crate::run::{self, FAMILIES, cargo, check, root};
 use crate::setup::Purpose;
 use crate::{client, functions, fuzz, generate, release, structure};
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use ended::Ended;
 use in_development::{ALONE, END_TO_END, ON_MPI, packages};
 use parts::Parts;
@@ -174,24 +174,19 @@ fn plain(all: bool) -> Result<Ended> {
         cases: all.then_some("20000"),
         ..How::default()
     };
-    let mut failed = programs::run(&plain, how, |_| {});
+    let mut came = programs::run(&plain, how, |_| {});
     let how = How {
         one_by_one: true,
+        again: end_to_end::AGAIN,
         ..how
     };
     std::thread::scope(|scope| {
         let running = halves.map(|half| scope.spawn(move || programs::run(&half, how, |_| {})));
         for half in running {
-            failed.extend(half.join().expect("it does not panic"));
+            came.and(half.join().expect("it does not panic"));
         }
     });
-    all_passed(&failed)
-}
-
-/// With a text for each program that failed.
-fn all_passed(failed: &[String]) -> Result<Ended> {
-    ensure!(failed.is_empty(), "{}", failed.join("\n"));
-    Ok(Ended::Passed)
+    came.ended()
 }
 
 /// The code on MPI is the same for all MPIs but for their bindings, with which the link is checked
@@ -238,7 +233,7 @@ fn mpi(all: bool) -> Result<Ended> {
         seconds: "900",
         ..How::default()
     };
-    let mut failed = programs::run(&on_first, how, |_| {});
+    let mut came = programs::run(&on_first, how, |_| {});
 
     for family in FAMILIES.into_iter().filter(|family| !family.is_first()) {
         let Some(compiler) = family.compiler else {
@@ -249,9 +244,9 @@ fn mpi(all: bool) -> Result<Ended> {
             .env("MPICC", compiler);
         let names = if all { &ON_MPI[..] } else { &ON_MPI[..1] };
         test.args(["test", "--release"]).args(packages(names));
-        failed.extend(programs::run(&programs::build(&mut test)?, how, |_| {}));
+        came.and(programs::run(&programs::build(&mut test)?, how, |_| {}));
     }
-    all_passed(&failed)
+    came.ended()
 }
 
 /// Both trees. What only `--all` needs is set up by the suite before all checks.

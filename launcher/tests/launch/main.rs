@@ -15,6 +15,7 @@ mod hosts;
 mod lines;
 mod signals;
 mod stage;
+mod watchdog;
 mod world;
 
 /// Ranks of the application in these tests, and processes in all.

@@ -1,6 +1,7 @@
 //! An installation in a temporary directory: the real `invivo`, and scripts in place of the tool
 //! processes.
 
+use crate::watchdog::Watchdog;
 use invivo_proto::control::{encode, link};
 use std::ffi::OsStr;
 use std::io::Write;
@@ -59,14 +60,18 @@ pub fn in_mpi() -> String {
 
 /// The directory with the installation, in which the jobs run.
 pub struct Stage {
+    // Before the directory is removed, nobody is in it.
+    _watchdog: Watchdog,
     dir: tempfile::TempDir,
 }
 
 impl Stage {
     /// A fresh one.
     pub fn new() -> Stage {
+        let dir = tempfile::tempdir().expect("a directory");
         let stage = Stage {
-            dir: tempfile::tempdir().expect("a directory"),
+            _watchdog: Watchdog::over(dir.path()),
+            dir,
         };
         for dir in ["bin", "run", "state", "lib/invivo/ompi", "lib/invivo/mpich"] {
             std::fs::create_dir_all(stage.path(dir)).expect("made");

@@ -71,6 +71,41 @@ impl Beside {
     }
 }
 
+/// Measures what share of the processors' time a virtual machine did not get from its host (the
+/// column *steal* of `/proc/stat`, proc(5)). Other machines see none.
+pub struct Stolen {
+    ticks: Vec<f64>,
+}
+
+impl Stolen {
+    /// Begins now.
+    pub fn begin() -> Stolen {
+        Stolen { ticks: ticks() }
+    }
+
+    /// Until now, from 0 to 1.
+    pub fn share(&self) -> f64 {
+        stolen_share(&self.ticks, &ticks())
+    }
+}
+
+fn ticks() -> Vec<f64> {
+    ticks_of(&std::fs::read_to_string("/proc/stat").unwrap_or_default())
+}
+
+fn stolen_share(before: &[f64], now: &[f64]) -> f64 {
+    let passed: Vec<f64> = now
+        .iter()
+        .zip(before)
+        .map(|(now, then)| now - then)
+        .collect();
+    let all: f64 = passed.iter().sum();
+    match passed.get(7) {
+        Some(stolen) if all > 0.0 => stolen / all,
+        _ => 0.0,
+    }
+}
+
 /// CPU time that all processes of the machine have used, and that was stolen from it, in seconds.
 fn busy_s() -> f64 {
     let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
@@ -78,14 +113,14 @@ fn busy_s() -> f64 {
 }
 
 /// user, nice, system, idle, iowait, irq, softirq, steal: the first line of /proc/stat.
+fn ticks_of(stat: &str) -> Vec<f64> {
+    let first = stat.lines().next().unwrap_or_default();
+    let words = first.split_whitespace().skip(1);
+    words.filter_map(|word| word.parse().ok()).take(8).collect()
+}
+
 fn busy_ticks(stat: &str) -> f64 {
-    let words = stat
-        .lines()
-        .next()
-        .unwrap_or_default()
-        .split_whitespace()
-        .skip(1);
-    let ticks: Vec<f64> = words.filter_map(|word| word.parse().ok()).take(8).collect();
+    let ticks = ticks_of(stat);
     // Idle and iowait are the two that are not busy.
     let idle: f64 = ticks.iter().skip(3).take(2).sum();
     ticks.iter().sum::<f64>() - idle
@@ -112,6 +147,10 @@ mod tests {
     fn fields_are_where_the_kernel_puts_them() {
         let stat = "cpu  10 20 30 4000 500 6 7 8 9 1\ncpu0 1 1 1 1 1 1 1 1 1 1\n";
         assert_eq!(busy_ticks(stat), 81.0);
+        let later = "cpu  20 20 30 4020 500 6 7 18 9 1\n";
+        assert_eq!(stolen_share(&ticks_of(stat), &ticks_of(later)), 0.25);
+        assert_eq!(stolen_share(&ticks_of(later), &ticks_of(later)), 0.0);
+        assert_eq!(stolen_share(&[], &[]), 0.0);
         let stat = "17 (a) b) S 1 17 17 0 -1 4194304 100 200 0 0 3 5 7 11 20 0 1 0 500 1 1\n";
         assert_eq!(own_ticks(stat), 26.0);
     }

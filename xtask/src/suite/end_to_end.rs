@@ -12,6 +12,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
+/// How often usual tests that fail run again: they measure real jobs, each in seconds.
+pub const AGAIN: u32 = 2;
 /// Seconds of the usual tests of a file.
 const USUAL_MAX: &str = "900";
 /// What is measured of all jobs of a part, beside their calls.
@@ -43,14 +45,13 @@ pub fn usual() -> Result<Ended> {
     let how = How {
         seconds: USUAL_MAX,
         one_by_one: true,
+        again: AGAIN,
         ..How::default()
     };
     let prepare = |test: &mut Command| {
         environment(test);
     };
-    let failed = programs::run(&programs()?, how, prepare);
-    ensure!(failed.is_empty(), "{}", failed.join("\n"));
-    Ok(Ended::Passed)
+    programs::run(&programs()?, how, prepare).ended()
 }
 
 /// Each file's usual tests, then each long test.

@@ -3,9 +3,11 @@
 //! One command for many packages, because cargo compiles a crate once for each set of features that
 //! the packages which are built together ask for.
 
-use crate::failed_tests::check_tests;
+use super::ended::Ended;
+use crate::bench::machine::Stolen;
+use crate::failed_tests::failure_of;
 use crate::run::{allow_root, bounded, output, root};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -68,6 +70,36 @@ pub struct How {
     pub one_by_one: bool,
     /// Random cases of a property, where not as many as it says itself.
     pub cases: Option<&'static str>,
+    /// How often tests that fail run again at most. What real processes do in some time is also a
+    /// matter of what others do to the machine; what a test computes is not.
+    pub again: u32,
+}
+
+/// What came of programs.
+#[derive(Debug, Default)]
+pub struct Came {
+    /// A text for each that failed.
+    pub failed: Vec<String>,
+    /// A text for each with tests that passed only when they ran again: each may be a mistake that
+    /// shows itself seldom, in the test or in what it tests.
+    pub passed_again: Vec<String>,
+}
+
+impl Came {
+    /// With what came of others.
+    pub fn and(&mut self, other: Came) {
+        self.failed.extend(other.failed);
+        self.passed_again.extend(other.passed_again);
+    }
+
+    /// The result of the check.
+    pub fn ended(self) -> Result<Ended> {
+        ensure!(self.failed.is_empty(), "{}", self.failed.join("\n"));
+        Ok(match self.passed_again.is_empty() {
+            true => Ended::Passed,
+            false => Ended::PassedWith(self.passed_again.join("; ")),
+        })
+    }
 }
 
 impl Program {
@@ -97,19 +129,56 @@ impl Program {
     }
 }
 
-/// Runs them one after the other, all of them whatever fails; gives a text for each that did.
-/// `prepare` adds what they find in their environment.
-pub fn run(programs: &[Program], how: How, prepare: fn(&mut Command)) -> Vec<String> {
-    let failure = |program: &Program| {
+/// Runs them one after the other, all of them whatever fails. `prepare` adds what they find in
+/// their environment.
+pub fn run(programs: &[Program], how: How, prepare: fn(&mut Command)) -> Came {
+    let mut came = Came::default();
+    for program in programs {
         eprintln!("xtask: tests of {}", program.title());
+        match run_one(program, how, prepare) {
+            Ok(None) => {}
+            Ok(Some(again)) => came.passed_again.push(again),
+            Err(error) => came.failed.push(format!("{}: {error:#}", program.title())),
+        }
+    }
+    came
+}
+
+/// The text of tests that passed when they ran again, if there are any.
+fn run_one(program: &Program, how: How, prepare: fn(&mut Command)) -> Result<Option<String>> {
+    let (mut first, mut only) = (Vec::new(), Vec::new());
+    let mut left = how.again;
+    let stolen = Stolen::begin();
+    loop {
         let mut test = program.command(how);
         prepare(&mut test);
-        let ended = check_tests(&mut test);
-        ended
-            .err()
-            .map(|error| format!("{}: {error:#}", program.title()))
-    };
-    programs.iter().filter_map(failure).collect()
+        if !only.is_empty() {
+            test.arg("--exact").args(&only);
+        }
+        let failed = failure_of(&mut test)?;
+        let share = 100.0 * stolen.share();
+        match failed {
+            None if only.is_empty() => return Ok(None),
+            None => {
+                let (title, names) = (program.title(), first.join(", "));
+                return Ok(Some(format!(
+                    "{title}: {names} passed when run again ({share:.1} % of the processors stolen)"
+                )));
+            }
+            Some(failed) if left == 0 || failed.names.is_empty() => {
+                bail!("{} ({share:.1} % of the processors stolen)", failed.text)
+            }
+            Some(failed) => {
+                left -= 1;
+                eprintln!("xtask: {}", failed.text);
+                eprintln!("xtask: once more: {}", failed.names.join(", "));
+                if first.is_empty() {
+                    first = failed.names.clone();
+                }
+                only = failed.names;
+            }
+        }
+    }
 }
 
 #[cfg(test)]
