@@ -12,7 +12,7 @@ const STEPS: u64 = 800;
 const SWEEPS: u64 = 6;
 const CHECKPOINTS: u64 = STEPS / 20;
 /// Between what the program logs and what is recorded, in ns.
-const LOGGED_NS: u64 = 200_000;
+const LOGGED_NS: u64 = 2_000_000;
 
 /// The row whose iterations begin at this mark of the program.
 fn loop_at<'a>(answer: &'a Value, mark: &str) -> &'a Value {

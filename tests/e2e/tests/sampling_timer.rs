@@ -90,8 +90,8 @@ fn shares_without_perf(family: Family) {
         u64::from(often),
         "{profile}"
     );
-    let lost = number(&profile, "/samples_lost");
-    assert!(lost * 50 <= number(&profile, "/samples"), "{lost} lost");
+    let [taken, lost] = ["samples", "samples_lost"].map(|of| number(&profile, &format!("/{of}")));
+    assert!(lost * 4 <= taken, "{lost} lost beside {taken}");
 
     // Each with its time, in the buffers, too.
     let kept = job.client().json(&["profile", "--since", "2s"]);
@@ -113,8 +113,11 @@ fn shares_without_perf(family: Family) {
     for (part, measured) in own(&ended.logs()) {
         let seen = points(&profile, &part);
         println!("{family:?} {part}: {seen:.2} %, itself {measured:.2} %");
+        // Nobody knows where lost ones would have been; none is lost where nobody takes the
+        // processor away.
+        let within = 6.0 + 100.0 * lost as f64 / (taken + lost) as f64;
         assert!(
-            (seen - measured).abs() < 6.0,
+            (seen - measured).abs() < within,
             "{family:?}: {part}: {seen:.2} % of the samples, {measured:.2} % by its own clock"
         );
     }
