@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::time::Duration;
 
 const RANKS: u32 = 2;
-const CAP: f64 = 0.1;
+const CAP: f64 = 0.04;
 
 fn overhead(job: &Running) -> Value {
     job.client().json(&["overhead", "--over", "1s"])
@@ -63,7 +63,7 @@ fn is_below(job: &mut Running) -> Value {
 /// Millions of functions a second are left out, one line says so, and they come back in the calm.
 #[test]
 fn tiny_functions_are_given_up_and_come_back() {
-    let mut job = start(Family::Ompi, ["--overhead", "10%"]);
+    let mut job = start(Family::Ompi, ["--overhead", "4%"]);
     let seen = is_below(&mut job);
     println!("{seen}");
     let all = list(&seen, "given_up");
@@ -72,7 +72,7 @@ fn tiny_functions_are_given_up_and_come_back() {
     assert!(events.is_some_and(|events| !events.is_empty()), "{seen}");
     let note = job.client().json(&["status"])["status"]["notes"].to_string();
     assert!(
-        note.contains("to keep the overhead below 10%: regions "),
+        note.contains("to keep the overhead below 4%: regions "),
         "{note}"
     );
 
@@ -86,7 +86,7 @@ fn tiny_functions_are_given_up_and_come_back() {
     let lines = ended.our_lines();
     let told = lines
         .iter()
-        .filter(|line| line.contains("is above 10%: regions "));
+        .filter(|line| line.contains("is above 4%: regions "));
     assert_eq!(told.count(), 1, "{lines:?}");
     assert!(ended.stdout().concat().ends_with(" rounds a second\n"));
     checks::conserved(&ended.report(), RANKS);
@@ -100,7 +100,7 @@ fn a_users_command_overrules_the_cap() {
     let before = overhead(&job);
     assert!(before["governance"].is_null(), "{before}");
     assert!(share(&before["now"]) > CAP, "{before}");
-    job.client().all_do(RANKS, &["overhead", "10%"]);
+    job.client().all_do(RANKS, &["overhead", "4%"]);
     is_below(&mut job);
 
     // Who wants all of them gets them, whatever they cost.
@@ -113,7 +113,7 @@ fn a_users_command_overrules_the_cap() {
     assert!(regions_on(&job) > 0);
 
     // A cap that is set again may give up everything; and without one all is as it was.
-    job.client().all_do(RANKS, &["overhead", "10%"]);
+    job.client().all_do(RANKS, &["overhead", "4%"]);
     is_below(&mut job);
     job.client().all_do(RANKS, &["overhead", "off"]);
     job.until("all to be recorded again", |job| {
