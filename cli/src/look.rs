@@ -10,7 +10,8 @@ use invivo_grpc::v1::{
     WaitStatesRequest,
 };
 use invivo_report::explain::{
-    COMPUTE, Explanation, METRICS, Run, Seen, Time, culprit, explain_run, explain_seen,
+    COMPUTE, Explanation, Limit, METRICS, MOVED, Run, Seen, Time, culprit, explain_run,
+    explain_seen,
 };
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -126,6 +127,7 @@ pub async fn seen(
         interval_ns,
         samples: None,
         measured: Vec::new(),
+        moved: Vec::new(),
         time: Time::Lately,
     }))
 }
@@ -180,17 +182,41 @@ pub async fn past(mut client: Client, when: &When) -> Result<Response<Option<See
         };
         let kept = client.profile(request).await.map(Response::into_inner);
         seen.samples = kept.ok().filter(|reply| reply.samples > 0);
-        measure(&client, &mut seen).await;
     }
+    look_further(&client, &mut seen).await;
     Ok(Response::new(Some(seen)))
 }
 
-/// Asks what metrics tell of the rank that computes longest, in the interval; nothing where there
-/// is none, or nothing is measured. Without it the sentence only says less.
-pub async fn measure(client: &Client, seen: &mut Seen) {
-    if culprit(seen).is_some() {
+/// Asks what the kind of limit makes worth knowing. Of a rank that computes longest, what metrics
+/// tell of it in the interval, where something is measured; of ranks that communicate, how much
+/// their calls have sent since the beginning. Without it the sentence only says less.
+pub async fn look_further(client: &Client, seen: &mut Seen) {
+    let told = explain_seen(seen);
+    if told.rank.is_some() {
         seen.measured = measured(client.clone(), seen).await.unwrap_or_default();
     }
+    if told.limit == Limit::Communication {
+        seen.moved = moved(client.clone(), seen).await.unwrap_or_default();
+    }
+}
+
+async fn moved(mut client: Client, seen: &Seen) -> Result<Vec<GridReply>, Status> {
+    let end_ns = match seen.time {
+        Time::Past { to_ns, .. } => to_ns,
+        _ => seen.grid.observed_ns,
+    };
+    let mut grids = Vec::new();
+    for metric in MOVED {
+        let request = GridRequest {
+            metric: metric.to_owned(),
+            to_ns: end_ns,
+            columns_max: COLUMNS,
+            rows_max: 1,
+            ..GridRequest::default()
+        };
+        grids.push(client.grid(request).await?.into_inner());
+    }
+    Ok(grids)
 }
 
 async fn measured(mut client: Client, seen: &Seen) -> Result<Vec<GridReply>, Status> {
@@ -304,7 +330,7 @@ impl Looker {
                     seen.samples = before.and_then(|before| difference(&before, after.clone()));
                     self.sampled = Some((rank, after));
                 }
-                measure(client, &mut seen).await;
+                look_further(client, &mut seen).await;
                 Some(explain_seen(&seen))
             }
             None => None,

@@ -9,6 +9,7 @@
 //! tells two late ranks from one, and one stretch from all of the time.
 
 mod computing;
+mod growth;
 mod idle;
 mod judged;
 mod moments;
@@ -22,6 +23,7 @@ mod waits;
 
 pub use computing::Computing;
 use computing::computing;
+pub use growth::{Growth, MOVED};
 use invivo_grpc::v1::{Efficiency, WaitStatesReply};
 use judged::judged;
 use outside::outside_mpi;
@@ -56,6 +58,9 @@ pub struct Explanation {
     /// Waiting for ranks that come late, where wait states are looked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Waiting>,
+    /// Of ranks that communicate: how their calls have grown, where they have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub growth: Option<Growth>,
 }
 
 /// Explains what was seen.
@@ -103,6 +108,7 @@ fn explain(seen: &Seen, site: Option<Site>) -> Explanation {
         outside_mpi: None,
         site: None,
         waiting: None,
+        growth: None,
     };
     let of = match (unknown(seen), efficiency) {
         (Some(why), _) => {
@@ -127,6 +133,7 @@ fn explain(seen: &Seen, site: Option<Site>) -> Explanation {
         computing: judged.rank.and_then(|_| computing()),
         outside_mpi: judged.rank.and_then(of_rank),
         rank: judged.rank,
+        growth: judged.growth,
         site,
         waiting: waiting.map(|waiting| Waiting {
             late: judged.late,

@@ -6,12 +6,12 @@
 #include "delays.h"
 #include "healthy/kinds.h"
 
-enum { LARGE = 1 << 20, WRITTEN = 1 << 16, SINGLE = 4000, UNDER_WAY = 200 };
+enum { LARGE = 1 << 20, GROWN_MAX = 1 << 23, GROWN_BY = 1 << 12, WRITTEN = 1 << 16, SINGLE = 4000, UNDER_WAY = 200 };
 /* For how long a rank is slow that is slow for a while. */
 static const double SLOW_MS = 900;
 
 static int value, sum, all[64];
-static char block[LARGE];
+static char block[LARGE], grown[2][GROWN_MAX];
 static MPI_Comm half;
 
 /* One rank works longer than the others. */
@@ -252,11 +252,24 @@ static void two_phases(int round)
     }
 }
 
+/* What neighbours exchange becomes more with each round. */
+static void growing_messages(int round)
+{
+    static int bytes;
+    int left = (rank + size - 1) % size, right = (rank + 1) % size;
+    (void)round;
+    bytes = bytes + GROWN_BY < GROWN_MAX ? bytes + GROWN_BY : GROWN_MAX;
+    for (int one = 0; one < 10; one++)
+        MPI_Sendrecv(grown[0], bytes, MPI_BYTE, right, 0, grown[1], /* at growing_messages */
+                     bytes, MPI_BYTE, left, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 static const struct kind kinds[] = {
     {"balanced", balanced, 2},
     {"halo", halo, 2},
     {"slow_for_a_while", slow_for_a_while, 1},
     {"two_phases", two_phases, 1},
+    {"growing_messages", growing_messages, 1},
     {"imbalance", imbalance, 6},
     {"stall", stall, 6},
     {"serial_section", serial_section, 5},

@@ -89,7 +89,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         look::seen(client.clone(), &first, &second).await
     });
     let mut seen = seen.await?;
-    look::measure(&client, &mut seen).await;
+    look::look_further(&client, &mut seen).await;
     look::look_closer(&client, &mut seen, CLOSER).await;
     say(&seen, &args.target)
 }

@@ -310,6 +310,7 @@ mod tests {
             rank: None,
             site: None,
             waiting: None,
+            growth: None,
         };
         let mut picture = samples::model(&[Event::Snapshot(Box::new(samples::snapshot(1)))]).live;
         let before = finding(&picture);

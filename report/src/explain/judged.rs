@@ -1,5 +1,6 @@
 //! Which limit it is, and the sentence.
 
+use super::growth::{self, Growth};
 use super::idle::idle;
 use super::moments::{Stretch, moments, stretch};
 use super::phases::{self, in_turn, late};
@@ -18,6 +19,8 @@ pub(super) struct Judged {
     pub rank: Option<u32>,
     /// Two such ranks.
     pub late: Vec<Late>,
+    /// Of ranks that communicate.
+    pub growth: Option<Growth>,
 }
 
 /// What is known, and the parts of sentences that are made of it.
@@ -84,6 +87,7 @@ fn of_all(limit: Limit, sentence: String) -> Judged {
         sentence,
         rank: None,
         late: Vec::new(),
+        growth: None,
     }
 }
 
@@ -160,10 +164,9 @@ impl Known<'_> {
             self.at
         );
         Some(Judged {
-            limit: Limit::LoadBalance,
-            sentence,
             rank: Some(self.of.max_rank),
             late,
+            ..of_all(Limit::LoadBalance, sentence)
         })
     }
 
@@ -235,6 +238,8 @@ impl Known<'_> {
             Some(of) => format!("; {} of that is waiting for late ranks", percent(of.share)),
             None => String::new(),
         };
+        let growth = growth::growth(&self.seen.moved, self.seen.end_ns());
+        let grown = growth.map(|of| format!(", and {}", growth::told(&of)));
         let how = self.site.and_then(|site| {
             let receives = |of| format!(", and {}", receives(of, self.seen.interval_ns));
             let small = site.small.map(|of| format!(" in many small {}", of.name()));
@@ -243,14 +248,17 @@ impl Known<'_> {
         let sentence = format!(
             "The ranks communicate{}: they are in MPI for {} of their time {}, all alike{known}{} \
              ({}){}",
-            how.unwrap_or_default(),
+            how.or(grown).unwrap_or_default(),
             percent(1.0 - self.of.parallel_efficiency),
             self.when,
             waits::unmatched(self.seen, self.site),
             self.numbers,
             self.at
         );
-        of_all(Limit::Communication, sentence)
+        Judged {
+            growth,
+            ..of_all(Limit::Communication, sentence)
+        }
     }
 }
 

@@ -29,6 +29,9 @@ pub struct Seen {
     /// Of computing (`COMPUTE`) and of `METRICS`, by rank and over the same time in the
     /// interval, where they are measured of the rank that computes longest.
     pub measured: Vec<GridReply>,
+    /// Of `MOVED`, from the beginning of the observed time to the end of the interval, where ranks
+    /// communicate.
+    pub moved: Vec<GridReply>,
     pub time: Time,
 }
 

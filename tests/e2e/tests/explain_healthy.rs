@@ -53,6 +53,9 @@ fn wrong(kind: &str, told: &Value) -> Option<&'static str> {
     if !(told["rank"].is_null() && late.is_null() && receiver.is_null()) {
         return Some("a rank is named");
     }
+    if !told["growth"].is_null() {
+        return Some("messages are said to grow");
+    }
     let says = told["sentence"].as_str().unwrap_or_default();
     match told["limit"].as_str().unwrap_or_default() {
         // Rank 0 hands out the work of the others.

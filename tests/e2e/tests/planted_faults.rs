@@ -37,7 +37,7 @@ const fn planted(
 }
 
 /// In the order in which the program takes them.
-const PLANTED: [Planted; 22] = [
+const PLANTED: [Planted; 23] = [
     planted("balanced", "none", &[], None),
     planted("halo", "none", &[], None),
     // Of a young run it is known what each moment was like.
@@ -48,6 +48,7 @@ const PLANTED: [Planted; 22] = [
         Some("Wait at N x N"),
     ),
     planted("two_phases", "load_balance", &[1, 3], None),
+    planted("growing_messages", "communication", &[], None),
     planted("imbalance", "load_balance", &[2], Some("Wait at N x N")),
     planted("stall", "load_balance", &[1], Some("Wait at N x N")),
     planted(
@@ -107,6 +108,12 @@ fn words(kind: &str) -> Vec<String> {
         }
         "tiny_messages" => words(&["The ranks communicate in many small messages: "]),
         "many_collectives" => words(&["The ranks communicate in many small collectives: "]),
+        "growing_messages" => words(&[
+            "The ranks communicate, and their calls send more and more, ",
+            " each and ",
+            " times as much as ",
+            " before: ",
+        ]),
         "slow_for_a_while" => words(&["Rank 2 computes ", ", mostly within ", " ago, "]),
         "two_phases" => words(&["Ranks 1 and 3 compute longer than the other 2"]),
         _ => Vec::new(),
