@@ -200,13 +200,12 @@ pub async fn look_further(client: &Client, seen: &mut Seen) {
     }
 }
 
-async fn moved(mut client: Client, seen: &Seen) -> Result<Vec<GridReply>, Status> {
+async fn moved(client: Client, seen: &Seen) -> Result<Vec<GridReply>, Status> {
     let end_ns = match seen.time {
         Time::Past { to_ns, .. } => to_ns,
         _ => seen.grid.observed_ns,
     };
-    let mut grids = Vec::new();
-    for metric in MOVED {
+    let grid = |metric: &str| {
         let request = GridRequest {
             metric: metric.to_owned(),
             to_ns: end_ns,
@@ -214,9 +213,12 @@ async fn moved(mut client: Client, seen: &Seen) -> Result<Vec<GridReply>, Status
             rows_max: 1,
             ..GridRequest::default()
         };
-        grids.push(client.grid(request).await?.into_inner());
-    }
-    Ok(grids)
+        let mut client = client.clone();
+        async move { client.grid(request).await.map(Response::into_inner) }
+    };
+    let [calls, bytes] = MOVED;
+    let (calls, bytes) = tokio::try_join!(grid(calls), grid(bytes))?;
+    Ok(vec![calls, bytes])
 }
 
 async fn measured(mut client: Client, seen: &Seen) -> Result<Vec<GridReply>, Status> {

@@ -6,7 +6,9 @@
 #include "delays.h"
 #include "healthy/kinds.h"
 
-enum { LARGE = 1 << 20, GROWN_MAX = 1 << 23, GROWN_BY = 1 << 12, WRITTEN = 1 << 16, SINGLE = 4000, UNDER_WAY = 200 };
+enum { LARGE = 1 << 20, WRITTEN = 1 << 16, SINGLE = 4000, UNDER_WAY = 200 };
+/* The most that neighbours exchange, and how much more it is in each round. */
+enum { GROWN_MAX = 1 << 23, GROWN_BY = 1 << 12 };
 /* For how long a rank is slow that is slow for a while. */
 static const double SLOW_MS = 900;
 

@@ -3,8 +3,9 @@
  *
  * In each round rank 0 waits in `halo`, in `norm` and in `gather` for rank 1, which works (outside
  * of MPI) for two units where rank 0 works for one; while LOG_DIR/slower is there rank 1 works
- * longer before `norm`: by PERCENT of what rank 0 waits there for. Both work for so much less at the
- * end of the round: there are as many rounds in a second, and nothing else is different. It runs until LOG_DIR/stop appears, and leaves LOG_DIR/RANK.begun when its rounds begin. */
+ * longer before `norm`: by PERCENT of what rank 0 waits there for. Both work for so much less at
+ * the end of the round: there are as many rounds in a second, and nothing else is different. It
+ * runs until LOG_DIR/stop appears, and leaves LOG_DIR/RANK.begun when its rounds begin. */
 #include "counting.h"
 #include "flag_file.h"
 

@@ -13,16 +13,26 @@ const CHARS_MAX: usize = 400;
 /// The status that `timeout` ends with when the time was up.
 const TIME_WAS_UP: i32 = 124;
 
+/// What came of a program of tests.
+pub enum Ran {
+    /// All of so many have passed.
+    Passed(usize),
+    /// Some have not.
+    Failed(Failure),
+}
+
 /// Why a program of tests did not pass.
 pub struct Failure {
     /// The tests that failed; none where the program did not come to its end.
     pub names: Vec<String>,
     /// Status, command, and each test that failed or that ran when the time was up.
     pub text: String,
+    /// What did not hold in the first that failed.
+    pub reason: String,
 }
 
-/// Runs tests of cargo to the end; nothing where all have passed.
-pub fn failure_of(command: &mut Command) -> Result<Option<Failure>> {
+/// Runs tests of cargo to the end.
+pub fn run_tests(command: &mut Command) -> Result<Ran> {
     let piped = command.stdout(Stdio::piped()).spawn();
     let mut tests = piped.with_context(|| format!("cannot start {}", show(command)))?;
     let mut failed = Failed::default();
@@ -36,7 +46,7 @@ pub fn failure_of(command: &mut Command) -> Result<Option<Failure>> {
     }
     let status = tests.wait().with_context(|| show(command))?;
     if status.success() {
-        return Ok(None);
+        return Ok(Ran::Passed(failed.passed));
     }
     let mut text = format!("{status}: {}{}", show(command), failed.text);
     if let Some(name) = failed
@@ -45,17 +55,29 @@ pub fn failure_of(command: &mut Command) -> Result<Option<Failure>> {
     {
         text.push_str(&format!("\n  {name} had not ended when the time was up"));
     }
-    let names = failed.names;
-    Ok(Some(Failure { names, text }))
+    Ok(Ran::Failed(Failure {
+        names: failed.names,
+        text,
+        reason: failed.reason,
+    }))
 }
 
 /// What was said of tests that failed.
 #[derive(Default)]
 struct Failed {
+    /// As they are listed at the end.
     names: Vec<String>,
     text: String,
+    /// The lines of the first panic.
+    reason: String,
     /// The test whose line has begun. Of several at a time none is known.
     running: Option<String>,
+    /// How many have passed, by the last line.
+    passed: usize,
+    /// Whether lines are of the list at the end.
+    is_list: bool,
+    /// Whether lines are of the first panic.
+    is_first: bool,
     /// Lines of the present one that are still wanted.
     left: usize,
 }
@@ -66,14 +88,28 @@ impl Failed {
         let begun = begun.and_then(|begun| begun.split_once(" ... "));
         if let Some((name, result)) = begun {
             self.running = result.is_empty().then(|| name.to_owned());
+        } else if ["ok", "FAILED"].contains(&line) {
+            // Of a test that has said something.
+            self.running = None;
+        }
+        if let Some(result) = line.strip_prefix("test result: ") {
+            let mut words = result.split(' ').map(str::parse);
+            self.passed = words.find_map(std::result::Result::ok).unwrap_or(0);
+            (self.running, self.is_list) = (None, false);
+        } else if line == "failures:" {
+            // There are two: with what the tests have said, and the list.
+            self.names.clear();
+            self.is_list = true;
+        } else if let Some(name) = line.strip_prefix("    ").filter(|_| self.is_list) {
+            self.names.push(name.to_owned());
         }
         let head = line.strip_prefix("---- ");
         if let Some(name) = head.and_then(|head| head.strip_suffix(" stdout ----")) {
-            self.names.push(name.to_owned());
             self.text.push_str(&format!("\n  {name}"));
             self.left = 0;
         } else if line.contains("' panicked at ") || line.contains(") panicked at ") {
             self.left = LINES_MAX;
+            self.is_first = self.reason.is_empty();
         } else if line.starts_with("stack backtrace:") || line == "failures:" {
             self.left = 0;
         }
@@ -81,6 +117,9 @@ impl Failed {
             self.left -= 1;
             let line: String = line.chars().take(CHARS_MAX).collect();
             self.text.push_str(&format!("\n    {line}"));
+            if self.is_first {
+                self.reason.push_str(&format!(" {line}"));
+            }
         }
     }
 }
@@ -106,6 +145,9 @@ mod tests {
             "",
             "failures:",
             "    b",
+            "    c",
+            "",
+            "test result: FAILED. 1 passed; 2 failed; 0 ignored",
         ];
         said.iter().for_each(|line| failed.read(line));
         assert_eq!(
@@ -114,6 +156,9 @@ mod tests {
              thread 'c' panicked at c.rs:1:1:\n    no answer"
         );
         assert_eq!(failed.names, ["b", "c"]);
+        assert_eq!(failed.passed, 1);
+        let reason = " thread 'b' (7) panicked at b.rs:3:5: 2 instead of 3";
+        assert_eq!(failed.reason, reason);
     }
 
     /// One that has an end, others that say something first, and one that hangs.
@@ -123,20 +168,29 @@ mod tests {
         let said = ["test a ... ok", "test b ... ", "*** remark: 3 calls ***"];
         said.iter().for_each(|line| failed.read(line));
         assert_eq!(failed.running.as_deref(), Some("b"));
-        failed.read("test c ... ok");
+        failed.read("ok");
         assert_eq!(failed.running, None);
+        failed.read("test c ... ");
+        assert_eq!(failed.running.as_deref(), Some("c"));
+        failed.read("test result: ok. 3 passed; 0 failed");
+        assert_eq!((failed.running, failed.passed), (None, 3));
     }
 
     #[test]
     fn the_end_of_a_program_says_what_failed() {
         let of = |script: &str| {
             let mut program = Command::new("timeout");
-            failure_of(program.args(["0.5", "sh", "-c", script])).expect("started")
+            run_tests(program.args(["0.5", "sh", "-c", script])).expect("started")
         };
-        assert!(of("echo test a ... ok").is_none());
-        let failed = of("echo '---- b stdout ----'; exit 101").expect("a failure");
+        let passed = of("echo 'test result: ok. 2 passed; 0 failed'");
+        assert!(matches!(passed, Ran::Passed(2)));
+        let Ran::Failed(failed) = of("echo failures:; echo '    b'; exit 101") else {
+            panic!("it has failed");
+        };
         assert_eq!(failed.names, ["b"]);
-        let hung = of("printf 'test c ... '; sleep 9").expect("a failure");
+        let Ran::Failed(hung) = of("printf 'test c ... '; sleep 9") else {
+            panic!("it has hung");
+        };
         assert!(hung.names.is_empty());
         let why = "c had not ended when the time was up";
         assert!(hung.text.ends_with(why), "{}", hung.text);

@@ -177,7 +177,6 @@ fn plain(all: bool) -> Result<Ended> {
     let mut came = programs::run(&plain, how, |_| {});
     let how = How {
         one_by_one: true,
-        again: end_to_end::AGAIN,
         ..how
     };
     std::thread::scope(|scope| {

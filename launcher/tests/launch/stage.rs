@@ -60,7 +60,7 @@ pub fn in_mpi() -> String {
 
 /// The directory with the installation, in which the jobs run.
 pub struct Stage {
-    // Before the directory is removed, nobody is in it.
+    // Dropped first: it looks for processes in the directory.
     _watchdog: Watchdog,
     dir: tempfile::TempDir,
 }

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 /// The longest test takes a third of it.
 const TIME: Duration = Duration::from_secs(180);
+/// Between two times that what is still there is ended.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// Watches until it is dropped.
 pub struct Watchdog {
@@ -19,14 +21,21 @@ pub struct Watchdog {
 impl Watchdog {
     /// Over the processes that have this as working directory.
     pub fn over(directory: &Path) -> Watchdog {
-        let directory = directory.to_owned();
+        // As the kernel names it.
+        let directory = directory.canonicalize().expect("a directory");
         let (stop, stopped) = channel();
         let watch = move || {
-            let is_late = stopped.recv_timeout(TIME) == Err(RecvTimeoutError::Timeout);
-            if is_late {
+            let goes_on = |time| stopped.recv_timeout(time) == Err(RecvTimeoutError::Timeout);
+            if !goes_on(TIME) {
+                return false;
+            }
+            show(&directory);
+            end(&directory);
+            // Some may have begun meanwhile.
+            while goes_on(AGAIN) {
                 end(&directory);
             }
-            is_late
+            true
         };
         Watchdog {
             stop: Some(stop),
@@ -39,25 +48,33 @@ impl Drop for Watchdog {
     fn drop(&mut self) {
         self.stop = None;
         let was_late = self.thread.take().map(JoinHandle::join);
-        let is_first = !std::thread::panicking();
+        let was_in_time = matches!(was_late, Some(Ok(false)));
         assert!(
-            !is_first || matches!(was_late, Some(Ok(false))),
+            was_in_time || std::thread::panicking(),
             "what ran too long was ended"
         );
     }
 }
 
-fn end(directory: &Path) {
-    let all = within(directory);
-    let numbers: Vec<String> = all.iter().map(i32::to_string).collect();
+fn show(directory: &Path) {
     let mut ps = Command::new("ps");
     ps.args(["-o", "pid,ppid,stat,etimes,wchan:24,args", "-p"]);
-    if let Ok(output) = ps.arg(numbers.join(",")).output() {
+    if let Ok(output) = ps.arg(numbers(directory).join(",")).output() {
         let shown = String::from_utf8_lossy(&output.stdout);
         eprintln!("still there after {TIME:?}:\n{shown}");
     }
-    let mut kill = Command::new("kill");
-    let _ = kill.arg("-KILL").args(numbers).status();
+}
+
+fn end(directory: &Path) {
+    let numbers = numbers(directory);
+    if !numbers.is_empty() {
+        let mut kill = Command::new("kill");
+        let _ = kill.arg("-KILL").args(numbers).status();
+    }
+}
+
+fn numbers(directory: &Path) -> Vec<String> {
+    within(directory).iter().map(i32::to_string).collect()
 }
 
 /// The processes in a directory and below.

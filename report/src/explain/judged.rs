@@ -238,17 +238,21 @@ impl Known<'_> {
             Some(of) => format!("; {} of that is waiting for late ranks", percent(of.share)),
             None => String::new(),
         };
-        let growth = growth::growth(&self.seen.moved, self.seen.end_ns());
-        let grown = growth.map(|of| format!(", and {}", growth::told(&of)));
         let how = self.site.and_then(|site| {
             let receives = |of| format!(", and {}", receives(of, self.seen.interval_ns));
             let small = site.small.map(|of| format!(" in many small {}", of.name()));
             small.or_else(|| site.receiver.as_ref().map(receives))
         });
+        // One of them is enough for a sentence.
+        let growth = match how {
+            Some(_) => None,
+            None => growth::growth(&self.seen.moved, self.seen.end_ns()),
+        };
+        let how = how.or_else(|| Some(format!(", and {}", growth::told(growth.as_ref()?))));
         let sentence = format!(
             "The ranks communicate{}: they are in MPI for {} of their time {}, all alike{known}{} \
              ({}){}",
-            how.or(grown).unwrap_or_default(),
+            how.unwrap_or_default(),
             percent(1.0 - self.of.parallel_efficiency),
             self.when,
             waits::unmatched(self.seen, self.site),

@@ -110,9 +110,8 @@ fn words(kind: &str) -> Vec<String> {
         "many_collectives" => words(&["The ranks communicate in many small collectives: "]),
         "growing_messages" => words(&[
             "The ranks communicate, and their calls send more and more, ",
-            " each and ",
-            " times as much as ",
-            " before: ",
+            " times as much, ",
+            " in the mean: ",
         ]),
         "slow_for_a_while" => words(&["Rank 2 computes ", ", mostly within ", " ago, "]),
         "two_phases" => words(&["Ranks 1 and 3 compute longer than the other 2"]),
@@ -175,6 +174,9 @@ fn check(of: &Planted, told: &Value) -> Result<(), String> {
     let sentence = told["sentence"].as_str().unwrap_or_default();
     if !has(sentence, &words(of.kind)) || !has_phases(told) {
         return wrong("other words");
+    }
+    if told["growth"].is_null() != (of.kind != "growing_messages") {
+        return wrong("messages that grow");
     }
     let place = told["site"]["place"].as_str().unwrap_or_default();
     let line = line(&format!("at {}", of.kind));

@@ -12,8 +12,6 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-/// How often usual tests that fail run again: they measure real jobs, each in seconds.
-pub const AGAIN: u32 = 2;
 /// Seconds of the usual tests of a file.
 const USUAL_MAX: &str = "900";
 /// What is measured of all jobs of a part, beside their calls.
@@ -45,7 +43,6 @@ pub fn usual() -> Result<Ended> {
     let how = How {
         seconds: USUAL_MAX,
         one_by_one: true,
-        again: AGAIN,
         ..How::default()
     };
     let prepare = |test: &mut Command| {

@@ -4,8 +4,9 @@
 //! the packages which are built together ask for.
 
 use super::ended::Ended;
+use super::in_development::END_TO_END;
 use crate::bench::machine::Stolen;
-use crate::failed_tests::failure_of;
+use crate::failed_tests::{Ran, run_tests};
 use crate::run::{allow_root, bounded, output, root};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
@@ -70,10 +71,19 @@ pub struct How {
     pub one_by_one: bool,
     /// Random cases of a property, where not as many as it says itself.
     pub cases: Option<&'static str>,
-    /// How often tests that fail run again at most. What real processes do in some time is also a
-    /// matter of what others do to the machine; what a test computes is not.
-    pub again: u32,
 }
+
+/// How often tests that fail run again at most.
+const AGAIN: usize = 2;
+/// The packages whose tests do. They measure or wait for real processes, and what those do in some
+/// time is also a matter of what others do to the machine; what other tests compute is not.
+const OF_PROCESSES: [&str; 5] = [
+    "invivo-inspect",
+    "invivo-ui-gateway",
+    "invivo-launcher",
+    "invivo-cli",
+    END_TO_END,
+];
 
 /// What came of programs.
 #[derive(Debug, Default)]
@@ -106,6 +116,14 @@ impl Program {
     /// The package's name.
     pub fn package(&self) -> &str {
         &self.package
+    }
+
+    /// How often its tests that fail run again at most.
+    fn times_again(&self) -> usize {
+        match OF_PROCESSES.contains(&self.package.as_str()) {
+            true => AGAIN,
+            false => 0,
+        }
     }
 
     /// Runs it.
@@ -146,38 +164,39 @@ pub fn run(programs: &[Program], how: How, prepare: fn(&mut Command)) -> Came {
 
 /// The text of tests that passed when they ran again, if there are any.
 fn run_one(program: &Program, how: How, prepare: fn(&mut Command)) -> Result<Option<String>> {
-    let (mut first, mut only) = (Vec::new(), Vec::new());
-    let mut left = how.again;
-    let stolen = Stolen::begin();
+    let mut failures: Vec<String> = Vec::new();
+    let mut only: Vec<String> = Vec::new();
     loop {
         let mut test = program.command(how);
         prepare(&mut test);
         if !only.is_empty() {
             test.arg("--exact").args(&only);
         }
-        let failed = failure_of(&mut test)?;
-        let share = 100.0 * stolen.share();
-        match failed {
-            None if only.is_empty() => return Ok(None),
-            None => {
-                let (title, names) = (program.title(), first.join(", "));
-                return Ok(Some(format!(
-                    "{title}: {names} passed when run again ({share:.1} % of the processors stolen)"
-                )));
+        let stolen = Stolen::begin();
+        let ran = run_tests(&mut test)?;
+        let stolen = format!("{:.1} % of the processors stolen", 100.0 * stolen.share());
+        let failed = match ran {
+            Ran::Passed(_) if only.is_empty() => return Ok(None),
+            Ran::Passed(number) if number == only.len() => {
+                let title = program.title();
+                let why = failures.join("; ");
+                return Ok(Some(format!("{title}: passed when run again: {why}")));
             }
-            Some(failed) if left == 0 || failed.names.is_empty() => {
-                bail!("{} ({share:.1} % of the processors stolen)", failed.text)
-            }
-            Some(failed) => {
-                left -= 1;
-                eprintln!("xtask: {}", failed.text);
-                eprintln!("xtask: once more: {}", failed.names.join(", "));
-                if first.is_empty() {
-                    first = failed.names.clone();
-                }
-                only = failed.names;
-            }
+            Ran::Passed(number) => bail!("{number} ran again of {}", only.join(", ")),
+            Ran::Failed(failed) => failed,
+        };
+        if failures.len() >= program.times_again() || failed.names.is_empty() {
+            let before = match failures.is_empty() {
+                true => String::new(),
+                false => format!("; before: {}", failures.join("; ")),
+            };
+            bail!("{} ({stolen}{before})", failed.text);
         }
+        eprintln!("xtask: {}", failed.text);
+        let names = failed.names.join(", ");
+        eprintln!("xtask: once more: {names}");
+        failures.push(format!("{names} ({stolen}):{}", failed.reason));
+        only = failed.names;
     }
 }
 
@@ -207,6 +226,65 @@ mod tests {
         let finished = serde_json::json!({ "reason": "build-finished" });
         assert_eq!(of(&finished), Some(None));
         assert_eq!(of(&message(true, "something else")), None);
+    }
+
+    /// A program of two tests, of which this script says how the second ends; it finds in `$RUN`
+    /// for which time it runs, and in `$*` which tests it is to run.
+    fn ran(package: &str, script: &str) -> Result<Option<String>> {
+        let folder = std::env::temp_dir().join(format!("xtask-{}-{package}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let path = folder.join("tests");
+        let count = "echo run >> runs; RUN=$(wc -l < runs)";
+        let text = format!("#!/bin/sh\n{count}\n{script}\n");
+        std::fs::write(&path, text).expect("written");
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&path, executable).expect("executable");
+        let program = Program {
+            package: package.to_owned(),
+            name: "tests".to_owned(),
+            path,
+            folder: folder.clone(),
+        };
+        let how = How {
+            seconds: "20",
+            ..How::default()
+        };
+        let ended = run_one(&program, how, |_| {});
+        std::fs::remove_dir_all(&folder).expect("removed");
+        ended
+    }
+
+    const FAILS: &str = "failed() { echo failures:; echo \"    $1\"; exit 101; }\n\
+        passed() { echo \"test result: ok. $1 passed; 0 failed\"; }\n";
+
+    #[test]
+    fn what_passes_when_run_again_is_told() {
+        let script =
+            format!("{FAILS}[ $RUN = 1 ] && failed b; [ \"$*\" = '--exact b' ] && passed 1");
+        let told = ran("invivo-inspect", &script).expect("passed");
+        let told = told.expect("a text");
+        assert!(told.contains("passed when run again: b ("), "{told}");
+        let none = ran("invivo-grpc", "true").expect("passed");
+        assert_eq!(none, None);
+    }
+
+    #[test]
+    fn what_fails_again_or_does_not_run_has_failed() {
+        let of = |package: &str, script: &str| {
+            let failed = ran(package, &format!("{FAILS}{script}"));
+            format!("{:#}", failed.expect_err("failed"))
+        };
+        let thrice = "[ $RUN = 1 ] && failed b; [ $RUN = 3 ] && failed d; failed c";
+        let told = of("invivo-cli", thrice);
+        assert!(
+            told.contains("; before: b (") && told.contains("; c ("),
+            "{told}"
+        );
+        // Another name than the one that was asked for, and a program that computes.
+        let told = of("invivo-launcher", "[ $RUN = 1 ] && failed b; passed 0");
+        assert_eq!(told, "0 ran again of b");
+        of("invivo-otfx", "[ $RUN = 1 ] && failed b; passed 1");
+        of("invivo-ui-gateway", "[ $RUN = 1 ] && exit 1; passed 2");
     }
 
     #[test]
