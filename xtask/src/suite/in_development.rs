@@ -110,6 +110,13 @@ pub fn tests() -> Result<Vec<Program>> {
 mod unit_tests {
     use super::*;
 
+    /// Those that run again are there, by their names.
+    #[test]
+    fn tests_of_processes_run_alone() {
+        let alone = |name: &&str| ALONE.contains(name) || *name == END_TO_END;
+        assert!(programs::OF_PROCESSES.iter().all(alone));
+    }
+
     /// A crate that joins the workspace must be tested somewhere.
     #[test]
     fn every_member_of_the_workspace_is_tested() {

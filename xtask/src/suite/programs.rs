@@ -4,7 +4,6 @@
 //! the packages which are built together ask for.
 
 use super::ended::Ended;
-use super::in_development::END_TO_END;
 use crate::bench::machine::Stolen;
 use crate::failed_tests::{Ran, run_tests};
 use crate::run::{allow_root, bounded, output, root};
@@ -77,12 +76,12 @@ pub struct How {
 const AGAIN: usize = 2;
 /// The packages whose tests do. They measure or wait for real processes, and what those do in some
 /// time is also a matter of what others do to the machine; what other tests compute is not.
-const OF_PROCESSES: [&str; 5] = [
+pub const OF_PROCESSES: [&str; 5] = [
     "invivo-inspect",
     "invivo-ui-gateway",
     "invivo-launcher",
     "invivo-cli",
-    END_TO_END,
+    "invivo-e2e",
 ];
 
 /// What came of programs.
