@@ -52,6 +52,12 @@ fn signals_arrive_once(launcher: &Launcher) -> bool {
             });
             if !came && counts(name).iter().all(|count| *count < round) {
                 std::fs::write(stage.path("stop"), "").expect("written");
+                // It may not notice either that its processes have ended.
+                let ends = || job.try_wait().expect("its status").is_some();
+                if !stage::comes_within(Duration::from_secs(20), ends) {
+                    eprintln!("{} does not end", launcher.name);
+                    job.kill().expect("killed");
+                }
                 job.wait().expect("ended");
                 return false;
             }

@@ -314,3 +314,46 @@ fn a_rank_to_which_all_send_is_named() {
     all.after.rows[1].ranks = 2;
     assert_eq!(of(&all), None);
 }
+
+/// Columns of 16 ms with ten calls each, that send more in each column.
+fn growing() -> Vec<GridReply> {
+    let grid = |of: fn(u64) -> u64| {
+        let cell = |column| GridCell {
+            sum: of(column),
+            ..GridCell::default()
+        };
+        GridReply {
+            rows: vec![GridRow {
+                cells: (1..=20).map(cell).collect(),
+                ..GridRow::default()
+            }],
+            columns: 20,
+            width_ns: 16_000_000,
+            ..GridReply::default()
+        }
+    };
+    vec![grid(|_| 10), grid(|column| 40_960 * column)]
+}
+
+#[test]
+fn calls_that_send_more_and_more_are_told() {
+    let even = efficiency(0.99, 0.1);
+    let mut seen = seen(even, even);
+    seen.moved = growing();
+    seen.grid.observed_ns = 320_000_000;
+    let told = explain_seen(&seen);
+    let words = "The ranks communicate, and their calls send more and more, in 320 ms 6.0 times \
+                 as much, 72.0 KiB in the mean: they are in MPI for ";
+    assert!(told.sentence.starts_with(words), "{}", told.sentence);
+    assert_eq!(told.growth.map(|of| of.since_ns), Some(320_000_000));
+
+    // One thing is said of how they communicate.
+    seen.before = CallSitesReply::default();
+    seen.after = sites([9_000_000_000, 1_000_000_000], 1_200_000);
+    let small = explain_seen(&seen);
+    assert!(small.sentence.contains("small collectives") && small.growth.is_none());
+    // And nothing of ranks that compute.
+    seen.grid.efficiency = Some(efficiency(0.99, 0.97));
+    let good = explain_seen(&seen);
+    assert_eq!((good.limit, good.growth), (Limit::None, None));
+}
