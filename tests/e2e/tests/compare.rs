@@ -179,7 +179,7 @@ fn a_slower_call_site_is_found_in_ten_windows() {
 
 /// On a machine that has nothing else to do.
 #[test]
-#[ignore = "long: on both MPIs"]
+#[ignore = "long: on both MPIs, and needs a machine with nothing else to do"]
 fn five_percent_at_a_call_site_are_found() {
     for family in Family::ALL {
         a_slower_call_site(family, "5");
