@@ -43,7 +43,7 @@ pub fn add_rank(
         let value = match kind {
             Kind::Accumulated => total.0,
             // A mean of values, so that it is no greater than the greatest.
-            Kind::Absolute => (weighed / u128::from(total.1)) as u64,
+            Kind::Absolute => ((weighed + u128::from(total.1 / 2)) / u128::from(total.1)) as u64,
         };
         row.total.merge(&GridCell::of(rank, value, total.1));
     }

@@ -1,6 +1,7 @@
 //! Matches point-to-point messages: which send belongs to which receive, how long messages take,
 //! and how long receivers wait for late senders, and senders for late receivers.
 //! Of non-blocking sends the place of the sender tells that, where they are completed ([`sends`]).
+//! Which of the late senders were waited for while another message was there: `wrong_order.rs`.
 //!
 //! A send and its receive are seen by different ranks, perhaps below different places. They meet at
 //! the place of the receiver: a send whose receiver is below another place is handed out for that
@@ -37,6 +38,7 @@ mod sums;
 mod travel;
 mod unresolved;
 mod waiting;
+mod wrong_order;
 
 pub use calls::Late;
 pub(crate) use calls::{Calls, LastCall};
@@ -48,6 +50,7 @@ pub use posted::{HELD_MAX, POSTED_MAX};
 pub use refused::Refused;
 pub use sends::{COMPLETED_MAX, POSTS_MAX};
 pub use unresolved::UNRESOLVED_MAX;
+pub use wrong_order::{LATE_MAX, RECEIVED_MAX};
 
 use crate::communicators::Communicators;
 use alloc::boxed::Box;
@@ -128,7 +131,7 @@ impl Messages {
             unknown: Unknown::default(),
             outbox: Outbox::default(),
             matcher: Matcher::default(),
-            counters: Counters::default(),
+            counters: Counters::new(numbers),
             job_ranks,
             clock_error_ns: 0,
             reading_error_ns: 0,
@@ -358,6 +361,7 @@ impl Messages {
         }
         self.counters.pauses.shift(offset_ns);
         self.counters.calls.shift(offset_ns);
+        self.counters.forget_orders();
         self.matcher.shift(offset_ns);
         self.forget_sends();
         self.each_endpoint(|endpoint| endpoint.shift(offset_ns, error_ns));
@@ -393,6 +397,7 @@ impl Messages {
         self.counters.reset_ns = at_ns;
         self.counters.calls.forget();
         self.counters.late.clear();
+        self.counters.forget_orders();
         self.counters.posts.clear();
         self.forget_sends();
     }

@@ -307,9 +307,8 @@ fn cut(table: &mut SiteTable) {
     rows.sort_by_key(|(_, row)| Reverse(row.stats.time.sum_ns));
     for (_, row) in rows.drain(most..) {
         add(&mut table.left_out, &row.stats);
-        for of in row.waits.values() {
-            table.waits_left_out.add(&of.waited);
-        }
+        let whole = (row.waits.iter()).filter(|(state, _)| state.part_of().is_none());
+        whole.for_each(|(_, of)| table.waits_left_out.add(&of.waited));
         table.rows_left_out += 1;
     }
     table.rows = rows.into_iter().collect();

@@ -253,6 +253,7 @@ export interface SiteWaitRow {
   max_ns: number;
   max_rank: number;
   causers: Causer[];
+  part_of: string;
 }
 
 export interface Causer {
@@ -457,6 +458,7 @@ export interface WaitStateRow {
   time_ns: number;
   max_ns: number;
   max_rank: number;
+  part_of: string;
 }
 
 export interface RankWaits {
@@ -473,6 +475,7 @@ export interface RankWaitRow {
   time_ns: number;
   caused_waits: number;
   caused_ns: number;
+  part_of: string;
 }
 
 export interface CommunicatorWaits {

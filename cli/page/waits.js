@@ -33,7 +33,11 @@ export const waits = {
       { head: 'wait state', left: true, of: (row) => row.wait_state },
       { head: 'in', left: true, of: (row) => row.function },
       { head: 'time', of: (row) => row.time_ns, show: duration },
-      { head: 'share', of: (row) => row.time_ns, show: (ns) => share(ns, whole) },
+      {
+        head: 'share',
+        of: (row) => row.time_ns,
+        show: (ns) => (ns > whole ? '-' : share(ns, whole)),
+      },
       { head: 'waits', of: (row) => row.waits, show: count },
       { head: 'max', of: (row) => row.max_ns, show: duration },
       { head: 'of rank', of: (row) => row.max_rank },
@@ -58,7 +62,7 @@ export const waits = {
     ]);
     const most = (/** @type {RankWaits} */ of, /** @type {'time_ns' | 'caused_ns'} */ field) => {
       const row = of.rows.reduce(
-        (max, row) => (row[field] > (max?.[field] ?? 0) ? row : max),
+        (max, row) => (!row.part_of && row[field] > (max?.[field] ?? 0) ? row : max),
         /** @type {import('./answers').RankWaitRow | null} */ (null),
       );
       return row ? `${row.wait_state} in ${row.function}` : '-';
@@ -97,7 +101,8 @@ export const waits = {
           ? `${sentenceOf(reply.text)}.`
           : `Nobody has waited for anybody yet: ${counted(met, 'call')} of collectives met.`,
       );
-      whole = reply.rows.reduce((sum, row) => sum + row.time_ns, 0);
+      // What is a part of another wait state is in that one.
+      whole = reply.rows.reduce((sum, row) => sum + (row.part_of ? 0 : row.time_ns), 0);
       states.show(reply.rows);
       const { selection } = page;
       const meant = reply.ranks.filter(

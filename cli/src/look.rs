@@ -187,12 +187,12 @@ pub async fn past(mut client: Client, when: &When) -> Result<Response<Option<See
     Ok(Response::new(Some(seen)))
 }
 
-/// Asks what the kind of limit makes worth knowing. Of a rank that computes longest, what metrics
-/// tell of it in the interval, where something is measured; of ranks that communicate, how much
-/// their calls have sent since the beginning. Without it the sentence only says less.
+/// Asks what the kind of limit makes worth knowing: what metrics tell of the interval, where
+/// something is measured; of ranks that communicate, how much their calls have sent since the
+/// beginning. Without it the sentence only says less.
 pub async fn look_further(client: &Client, seen: &mut Seen) {
     let told = explain_seen(seen);
-    if told.rank.is_some() {
+    if !matches!(told.limit, Limit::Unknown | Limit::Standstill) {
         seen.measured = measured(client.clone(), seen).await.unwrap_or_default();
     }
     if told.limit == Limit::Communication {
@@ -231,7 +231,8 @@ async fn measured(mut client: Client, seen: &Seen) -> Result<Vec<GridReply>, Sta
     let metrics = reply.metrics.iter().filter(|one| one.ranks_now > 0);
     let metrics = metrics.map(|one| one.name.as_str());
     // Threads that are not seen may be those that run.
-    let is_whole = |name: &str| name != "run-delay" || reply.threads_unseen == 0;
+    let of_threads = ["run-delay", "active-threads", "processors"];
+    let is_whole = |name: &str| !of_threads.contains(&name) || reply.threads_unseen == 0;
     let metrics = metrics.filter(|name| METRICS.contains(name) && is_whole(name));
     let metrics: Vec<&str> = metrics.collect();
     if metrics.is_empty() {
@@ -246,13 +247,18 @@ async fn measured(mut client: Client, seen: &Seen) -> Result<Vec<GridReply>, Sta
     let past_ns = seen.grid.observed_ns.saturating_sub(end_ns);
     let unread_ns = unread_ns.saturating_sub(past_ns);
     let mut grids = Vec::new();
+    // The mean of all needs no rows.
+    let rows_max = match culprit(seen) {
+        Some(_) => ROWS,
+        None => 1,
+    };
     for metric in std::iter::once(COMPUTE).chain(metrics) {
         let request = GridRequest {
             metric: metric.to_owned(),
             from_ns: end_ns.saturating_sub(length_ns),
             to_ns: end_ns.saturating_sub(unread_ns.min(length_ns / 4)),
             columns_max: COLUMNS_MEASURED,
-            rows_max: ROWS,
+            rows_max,
             ..GridRequest::default()
         };
         grids.push(client.grid(request).await?.into_inner());

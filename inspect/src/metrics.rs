@@ -3,8 +3,9 @@
 //! ```text
 //! Meter <- process, threads
 //! process <- folder, text              its clock, and files of /proc about all of it
-//! threads <- folder, text, event       what is told thread by thread, added up
+//! threads <- folder, text, event, affinity   what is told thread by thread, added up
 //! event <- perf                        what the processor counts, and what that stands for
+//! affinity                             processors that threads may run on
 //! folder                               /proc/PID, files of which are kept open
 //! text                                 what these files say
 //! ```
@@ -22,6 +23,7 @@
 //! A process goes on with its counts after an `exec`; only where not its first thread did that,
 //! events count no more in the thread that is left.
 
+mod affinity;
 mod event;
 mod folder;
 mod process;

@@ -83,7 +83,7 @@ fn longest_waits() -> sites::SiteWaits {
 }
 
 /// What a call that completes requests may wait for.
-const COMPLETED: [WaitState; 7] = [
+const COMPLETED: [WaitState; 9] = [
     WaitState::LateSender,
     WaitState::LateReceiver,
     WaitState::WaitAtNxN,
@@ -91,6 +91,8 @@ const COMPLETED: [WaitState; 7] = [
     WaitState::LateBroadcast,
     WaitState::EarlyReduce,
     WaitState::EarlyScan,
+    WaitState::LateSenderWrongOrder,
+    WaitState::LateSenderOtherThere,
 ];
 
 /// A table of call sites is as long as its page says: below 12 MiB.

@@ -558,6 +558,9 @@ class SiteWaitRow(Answer):
     causers: list[Causer]
     """The ranks that were waited for longest, that with the most first, at most 4; none where
     nobody is waited for."""
+    part_of: str
+    """The wait state that this one is a part of, by name, so that its time is in that one's row as
+    well; empty: of none."""
 
 
 @dataclass(frozen=True)
@@ -1009,6 +1012,9 @@ class WaitStateRow(Answer):
     """The longest, in ns."""
     max_rank: int
     """The rank that had the longest."""
+    part_of: str
+    """The wait state that this one is a part of, by name, so that its time is in that one's row as
+    well; empty: of none."""
 
 
 @dataclass(frozen=True)
@@ -1041,6 +1047,9 @@ class RankWaitRow(Answer):
     """Calls of others that waited for it."""
     caused_ns: int
     """For how long these waited, in ns."""
+    part_of: str
+    """The wait state that this one is a part of, by name, so that its time is in that one's row as
+    well; empty: of none."""
 
 
 @dataclass(frozen=True)

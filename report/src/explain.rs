@@ -12,6 +12,7 @@ mod computing;
 mod growth;
 mod idle;
 mod judged;
+mod measured;
 mod moments;
 mod outside;
 mod phases;
@@ -26,8 +27,10 @@ use computing::computing;
 pub use growth::{Growth, MOVED};
 use invivo_grpc::v1::{Efficiency, WaitStatesReply};
 use judged::judged;
+pub use measured::COMPUTE;
+use measured::Whose;
 use outside::outside_mpi;
-pub use outside::{COMPUTE, METRICS, OutsideMpi};
+pub use outside::{METRICS, OutsideMpi};
 pub use run::{Run, explain_run};
 pub use seen::{Limit, Seen, Time};
 use serde::{Deserialize, Serialize};
@@ -49,7 +52,8 @@ pub struct Explanation {
     /// In which function that rank is most, where it is sampled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub computing: Option<Computing>,
-    /// What that rank did outside MPI when it was not computing, where metrics are measured of it.
+    /// What that rank did outside MPI when it was not computing, where metrics are measured of it;
+    /// where there is no such rank, what the ranks did in the mean.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outside_mpi: Option<OutsideMpi>,
     /// Where most of the time in MPI is, where call sites are recorded.
@@ -124,14 +128,14 @@ fn explain(seen: &Seen, site: Option<Site>) -> Explanation {
         (None, Some(of)) => of,
     };
     let judged = judged(seen, &of, site.as_ref(), waiting.as_ref());
-    let of_rank = |rank| outside_mpi(&seen.measured, rank);
+    let whose = judged.rank.map_or(Whose::All, Whose::Rank);
     let computing = || seen.samples.as_ref().and_then(computing);
     Explanation {
         limit: judged.limit,
         sentence: judged.sentence,
         efficiency: Some(of),
         computing: judged.rank.and_then(|_| computing()),
-        outside_mpi: judged.rank.and_then(of_rank),
+        outside_mpi: outside_mpi(&seen.measured, whose),
         rank: judged.rank,
         growth: judged.growth,
         site,

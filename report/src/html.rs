@@ -112,8 +112,8 @@ fn waits(page: &mut Html, report: &Report) {
     if let Some(worst) = wait_states::worst(of) {
         page.element("<p>", &worst, "</p>\n");
     }
-    let all: u64 = of.rows.iter().map(|row| row.time_ns).sum();
-    let part = |row: &WaitStateRow| row.time_ns as f64 / all.max(1) as f64;
+    let all = wait_states::whole_ns(&of.rows);
+    let part = |row: &WaitStateRow| (row.time_ns as f64 / all.max(1) as f64).min(1.0);
     let parts: Vec<f64> = of.rows.iter().map(part).collect();
     tables::table(page, &wait_states::by_state(&of.rows), &parts);
     tables::table(page, &wait_states::by_rank(of), &[]);

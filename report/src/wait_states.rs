@@ -70,19 +70,35 @@ pub fn by_state(rows: &[WaitStateRow]) -> Table {
         "of rank",
     ];
     let mut table = Table::of(heads.map(str::to_owned).into_iter().zip(sides));
-    let all: f64 = rows.iter().map(|row| row.time_ns as f64).sum();
+    let all = whole_ns(rows) as f64;
     for row in rows {
         table.row([
             row.wait_state.clone(),
             row.function.clone(),
             duration(row.time_ns),
-            share(row.time_ns as f64, all),
+            share_of(row, all),
             count(row.waits),
             duration(row.max_ns),
             row.max_rank.to_string(),
         ]);
     }
     table
+}
+
+/// A row's share of all waiting. A part is told later than its whole: in an interval there may be
+/// more of it.
+fn share_of(row: &WaitStateRow, all: f64) -> String {
+    let time = row.time_ns as f64;
+    match time > all {
+        true => "-".to_owned(),
+        false => share(time, all),
+    }
+}
+
+/// All that was waited, in ns: what is a part of another wait state is in that one.
+pub fn whole_ns(rows: &[WaitStateRow]) -> u64 {
+    let whole = rows.iter().filter(|row| row.part_of.is_empty());
+    whole.map(|row| row.time_ns).sum()
 }
 
 /// The worst ranks: those that waited, and those that were waited for.
@@ -113,10 +129,8 @@ fn more_ranks(waits: &WaitStatesReply) -> String {
 
 /// The function in which a rank made others wait longest, or waited where it made nobody wait.
 fn mostly(of: &RankWaits) -> String {
-    let caused = of
-        .rows
-        .iter()
-        .max_by_key(|row| (row.caused_ns, row.time_ns));
+    let whole = of.rows.iter().filter(|row| row.part_of.is_empty());
+    let caused = whole.max_by_key(|row| (row.caused_ns, row.time_ns));
     caused.map_or(String::new(), |row| {
         format!("{} ({})", row.function, row.wait_state)
     })
@@ -182,6 +196,7 @@ mod tests {
     fn row(wait_state: &str, function: &str, time_ns: u64) -> WaitStateRow {
         WaitStateRow {
             wait_state: wait_state.into(),
+            part_of: String::new(),
             function: function.into(),
             waits: 3,
             time_ns,
@@ -198,6 +213,7 @@ mod tests {
             caused_ns,
             rows: vec![RankWaitRow {
                 wait_state: "Wait at N x N".into(),
+                part_of: String::new(),
                 function: "MPI_Allreduce".into(),
                 waits: 3,
                 time_ns,

@@ -29,9 +29,12 @@ pub fn by_place(reply: &CallSitesReply, rows_max: usize) -> Option<ByPlace> {
         .collect();
     rows.sort_by_key(|(_, waits)| Reverse(waits.time_ns));
     let left_out = reply.waits_left_out.as_ref().map_or(0, |of| of.time_ns);
-    let sum = |rows: &[Row<'_>]| rows.iter().map(|(_, of)| of.time_ns).sum::<u64>();
+    let sum = |rows: &[Row<'_>]| {
+        let whole = rows.iter().filter(|(_, of)| of.part_of.is_empty());
+        whole.map(|(_, of)| of.time_ns).sum::<u64>()
+    };
     let all = sum(&rows).saturating_add(left_out);
-    if all == 0 {
+    if rows.is_empty() && left_out == 0 {
         return None;
     }
     let others = rows.split_off(rows.len().min(rows_max));
@@ -60,14 +63,18 @@ pub fn by_place(reply: &CallSitesReply, rows_max: usize) -> Option<ByPlace> {
             calls.map_or_else(String::new, |calls| calls.function.clone()),
             waits.wait_state.clone(),
             duration(waits.time_ns),
-            share(waits.time_ns as f64, all as f64),
+            match waits.time_ns > all {
+                // A part that is told later than its whole.
+                true => "-".to_owned(),
+                false => share(waits.time_ns as f64, all as f64),
+            },
             count(waits.waits),
             duration(waits.max_ns),
             waits.max_rank.to_string(),
             causer(waits),
         ]);
     }
-    let part = |(_, waits): &Row<'_>| waits.time_ns as f64 / all as f64;
+    let part = |(_, waits): &Row<'_>| (waits.time_ns as f64 / all.max(1) as f64).min(1.0);
     Some(ByPlace {
         parts: rows.iter().map(part).collect(),
         table,
@@ -123,6 +130,7 @@ mod tests {
         let causer = |&(rank, time_ns): &(u32, u64)| Causer { rank, time_ns };
         SiteWaitRow {
             wait_state: wait_state.into(),
+            part_of: String::new(),
             waits: 3,
             time_ns,
             max_ns: time_ns / 2,

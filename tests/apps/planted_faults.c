@@ -266,6 +266,24 @@ static void growing_messages(int round)
                      bytes, MPI_BYTE, left, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+/* Rank 0 takes messages by their senders' numbers, and that of rank 1 comes last: those of the
+ * others are there while it waits, and their part of the work is done when all have come. */
+static void wrong_order(int round)
+{
+    if (rank == 0)
+        for (int from = 1; from < size; from++) {
+            MPI_Recv(&value, 1, MPI_INT, from, 0, MPI_COMM_WORLD, /* at wrong_order */
+                     MPI_STATUS_IGNORE);
+            work(0.3);
+        }
+    else {
+        work(rank == 1 ? 8 : 1);
+        MPI_Send(&round, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+        if (rank != 1)
+            work(7);
+    }
+}
+
 static const struct kind kinds[] = {
     {"balanced", balanced, 2},
     {"halo", halo, 2},
@@ -292,6 +310,7 @@ static const struct kind kinds[] = {
     {"io_stall", io_stall, 6},
     {"tiny_messages", tiny_messages, 1},
     {"many_collectives", many_collectives, 1},
+    {"wrong_order", wrong_order, 6},
 };
 
 int main(int argc, char **argv)

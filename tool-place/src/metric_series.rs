@@ -2,7 +2,8 @@
 //! not grow with the run.
 //!
 //! Between two readings nobody knows when something was added: it is spread evenly over the time
-//! between them, but for pauses. What a metric was at the two is taken as their mean.
+//! between them, but for pauses. What a metric was at the two is taken as their mean, but where the
+//! second one tells of the time between them by itself.
 
 use crate::time_point::TimePoint;
 use invivo_analysis::pauses::Pauses;
@@ -131,7 +132,10 @@ impl MetricSeries {
         let added = u128::from(value.saturating_sub(was));
         // By how much it has grown at a point of the span: differences of these lose nothing.
         let grown = |net_ns: u64| added * u128::from(net_ns) / all;
-        let mean = (u128::from(was) + u128::from(value)) / 2;
+        let mean = match metric.is_of_time_before() {
+            true => value.into(),
+            false => (u128::from(was) + u128::from(value)) / 2,
+        };
         let mut before = parts.skipped_ns;
         for &(begin_ns, net_ns) in &parts.counted {
             let behind = before + net_ns;
@@ -198,7 +202,8 @@ impl MetricSeries {
         let value = |(sum, ns): (u128, u64)| {
             let value = match metric.kind() {
                 Kind::Accumulated => sum,
-                Kind::Absolute => sum / u128::from(ns.max(1)),
+                // Some are small numbers.
+                Kind::Absolute => (sum + u128::from(ns / 2)) / u128::from(ns.max(1)),
             };
             (value.try_into().unwrap_or(u64::MAX), ns)
         };

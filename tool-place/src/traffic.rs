@@ -192,6 +192,10 @@ impl Traffic {
 
     /// Whether waits for late senders count from now on.
     pub fn follow_waits(&mut self, follows: bool) {
+        // What was not told is the whole of no part.
+        if follows != self.follows_waits {
+            self.messages.forget_orders();
+        }
         self.follows_waits = follows;
     }
 

@@ -13,6 +13,7 @@ impl Messages {
         let mut matcher = core::mem::take(&mut self.matcher);
         let mut outbox = core::mem::take(&mut self.outbox);
         let counters = &mut self.counters;
+        counters.forget_orders();
         let mut give_up = |endpoint: &Endpoint| counters.unmatched(endpoint, UnmatchedReason::Cut);
         for of_rank in &mut self.ranks {
             let mut receives = core::mem::take(&mut of_rank.receives);

@@ -149,6 +149,11 @@ impl Messages {
         ranks.for_each(|of_rank| of_rank.sends.forget());
     }
 
+    /// Messages so far are compared with no later ones: by their order nothing is told of them.
+    pub fn forget_orders(&mut self) {
+        self.counters.forget_orders();
+    }
+
     /// Calls that waited for late senders or receivers, since this was asked last; to be asked
     /// after everything that may match messages. `each` gets them.
     #[inline]

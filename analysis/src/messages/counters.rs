@@ -3,6 +3,7 @@
 use super::calls::{Calls, Late};
 use super::marks::Side;
 use super::waiting::{Channel, Endpoint, UNKNOWN_NS};
+use super::wrong_order::{Passed, WrongOrder};
 use crate::history::cover;
 use crate::moments;
 use crate::pauses::Pauses;
@@ -13,6 +14,7 @@ use invivo_proto::control::results::{Messages, Traffic, Unmatched};
 use invivo_proto::control::wait_states::WaitState;
 use invivo_proto::ids::{Rank, RegionId};
 use invivo_proto::mpi;
+use invivo_proto::rank_set::RankSet;
 
 /// Of no messages: adding it to anything changes nothing.
 pub const EMPTY: Messages = Messages {
@@ -66,6 +68,10 @@ pub struct Counters {
     pub calls: Calls,
     /// Waits for late senders and receivers that nobody has taken yet.
     pub late: Vec<Late>,
+    /// The receivers.
+    numbers: RankSet,
+    /// What each of them has received.
+    orders: Vec<WrongOrder>,
     /// Receives of non-blocking sends that were posted late, and that nobody has taken yet.
     pub posts: Vec<LatePost>,
     /// Whether a function only looks whether requests are complete, by its number.
@@ -74,9 +80,12 @@ pub struct Counters {
     sends: Vec<bool>,
 }
 
-impl Default for Counters {
-    fn default() -> Self {
+impl Counters {
+    /// Of what these ranks receive.
+    pub fn new(numbers: RankSet) -> Counters {
         Counters {
+            numbers,
+            orders: numbers.iter().map(|_| WrongOrder::default()).collect(),
             reset_ns: 0,
             pauses: Pauses::default(),
             sums: EMPTY,
@@ -91,9 +100,12 @@ impl Default for Counters {
             }),
         }
     }
-}
 
-impl Counters {
+    /// Messages so far are compared with no later ones.
+    pub fn forget_orders(&mut self) {
+        self.orders.fill(WrongOrder::default());
+    }
+
     /// Whether an endpoint is counted. An endpoint timed before job time was known counts by its
     /// clipping alone.
     #[inline]
@@ -168,6 +180,15 @@ impl Counters {
         }
 
         moments::insert(&mut self.sums.transfer, end_ns - send.begin_ns, receiver);
+        if let Some(receiver) = self.numbers.index(receiver) {
+            let error_ns = self.unclear_ns(Rank(send.who), send.error_ns.max(receive.error_ns));
+            let passed = Passed {
+                received_ns: receive.end_ns,
+                sent_ns: send.begin_ns.saturating_add(error_ns),
+            };
+            let late = &mut self.late;
+            self.orders[receiver].received(passed, |wrong| late.push(wrong));
+        }
         // Late Sender: the receiver waits from its own begin to the begin of the send, and not
         // beyond its own end. Who only looks does not wait.
         let is_late = send.begin_ns > receive.begin_ns && !self.only_looks(receive.region);
@@ -246,6 +267,33 @@ impl Counters {
         if let Some(late) = wait {
             moments::insert(&mut self.sums.late_sender, late.ns, late.waiter);
             self.late.push(late);
+            self.keep_late(endpoint.end_ns, &late);
+        }
+    }
+
+    /// It was waited for a late sender until then.
+    fn keep_late(&mut self, received_ns: u64, late: &Late) {
+        let Some(index) = self.numbers.index(late.waiter) else {
+            return;
+        };
+        let error_ns = u32::try_from(late.error_ns).unwrap_or(UNKNOWN_NS);
+        let sent_ns = late.from_ns.saturating_add(late.ns);
+        let unclear_ns = self.unclear_ns(late.causer, error_ns);
+        let passed = Passed {
+            received_ns,
+            sent_ns: sent_ns.saturating_sub(unclear_ns),
+        };
+        let of_all = &mut self.late;
+        self.orders[index].late(passed, 2 * unclear_ns, late, |wrong| of_all.push(wrong));
+    }
+
+    /// By how much a sender's time may be off from those of other senders; below one place all have
+    /// one clock.
+    #[inline]
+    fn unclear_ns(&self, sender: Rank, error_ns: u32) -> u64 {
+        match self.numbers.contains(sender) {
+            true => 0,
+            false => 2 * u64::from(error_ns),
         }
     }
 }

@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn channels_in_which_one_waits_are_bounded_too() {
-        let (mut matcher, mut counters) = (Matcher::default(), Counters::default());
+        let (mut matcher, mut counters) = (Matcher::default(), Counters::new((0..4).into()));
         let total = (BLOCKS_MAX + 1000) as u64;
         for at in 1..=total {
             let channel = Channel {

@@ -327,6 +327,45 @@ fn late_receivers(places: &mut Places) -> LateReceivers {
     (late, completing)
 }
 
+/// By receiver: for how long it waited for late senders although a message that it received later
+/// had been sent before.
+fn naive_wrong_orders(job: &Job) -> BTreeMap<Rank, u64> {
+    let sent = |pair: &Pair| job.sends[pair.send].0.begin;
+    // By call: the last of the senders that it waited for.
+    let mut late: BTreeMap<(Rank, u64, u64), u64> = BTreeMap::new();
+    for pair in job
+        .pairs
+        .iter()
+        .filter(|pair| sent(pair) > pair.receive.begin)
+    {
+        let call = (pair.rank, pair.receive.begin, pair.receive.end);
+        let last = late.entry(call).or_default();
+        *last = sent(pair).max(*last);
+    }
+    let mut wrong: BTreeMap<Rank, u64> = BTreeMap::new();
+    for ((rank, begin, end), last) in late {
+        let was_there =
+            |pair: &Pair| pair.rank == rank && pair.receive.end > end && sent(pair) < last;
+        if job.pairs.iter().any(was_there) {
+            *wrong.entry(rank).or_default() += 3 * (last - begin);
+        }
+    }
+    wrong
+}
+
+/// The same as the places have found it.
+fn wrong_orders(places: &mut Places) -> BTreeMap<Rank, u64> {
+    let mut wrong: BTreeMap<Rank, u64> = BTreeMap::new();
+    for place in &mut places.places {
+        place.messages.take_late(|one| {
+            if one.state == WaitState::LateSenderWrongOrder {
+                *wrong.entry(one.waiter).or_default() += one.ns;
+            }
+        });
+    }
+    wrong
+}
+
 fn same(a: &Sums, b: &Sums) -> bool {
     let exact = |s: &Sums| (s.sent, s.received, s.matched, s.unmatched, s.untimed);
     exact(a) == exact(b)
@@ -350,6 +389,18 @@ proptest! {
         let (sums, expected) = (places.sums(), naive(&job, 0, u64::MAX, None));
         prop_assert!(same(&sums, &expected), "{sums:#?}\n{expected:#?}");
         prop_assert_eq!(late_receivers(&mut places), naive_late_receivers(&job));
+    }
+
+    #[test]
+    fn wrong_orders_are_the_jobs_own(
+        steps in job::steps(),
+        begins in any::<[bool; RANKS as usize]>(),
+        order in prop::collection::vec(0usize..1000, 1..200),
+    ) {
+        let job = job::run(&steps);
+        let mut places = Places::new(&begins);
+        feed(&mut places, &job, &order, false, ALWAYS);
+        prop_assert_eq!(wrong_orders(&mut places), naive_wrong_orders(&job));
     }
 
     #[test]

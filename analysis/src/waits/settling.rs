@@ -37,7 +37,8 @@ impl Charges<'_> {
         waited.max_ns = waited.max_ns.saturating_add(wait.before_ns);
         let why = (wait.state, wait.causer);
         self.sums.charge(index, comm, at, why, &waited);
-        if wait.causer.is_none() {
+        // What is a part of another wait has its time and its causer there.
+        if wait.causer.is_none() || wait.state.part_of().is_some() {
             return;
         }
         // Before job time is known a wait has no place on its axis.

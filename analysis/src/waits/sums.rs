@@ -142,7 +142,7 @@ impl Sums {
         let is_full = self.communicators.len() >= KEPT_MAX;
         match self.communicators.get_mut(&comm) {
             Some(of) => of[state as usize].add(waited),
-            None if is_full => self.left_out.add(waited),
+            None if is_full => leave_out(&mut self.left_out, state, waited),
             None => {
                 let of = self.communicators.entry(comm).or_default();
                 of[state as usize] = *waited;
@@ -208,10 +208,25 @@ impl Sums {
     }
 }
 
+/// Adds waits to those of communicators of which none of their own are kept.
+fn leave_out(left_out: &mut Waited, state: WaitState, waited: &Waited) {
+    if state.part_of().is_none() {
+        left_out.add(waited);
+    }
+}
+
 /// How long a rank waited, and made others wait.
 pub fn totals(of: &RankWaits) -> (u64, u64) {
-    let sum = |ns: fn(&Share) -> u64| of.kinds.values().map(ns).fold(0, u64::saturating_add);
-    (sum(|share| share.ns), sum(|share| share.caused_ns))
+    let whole = of
+        .kinds
+        .iter()
+        .filter(|((state, _), _)| state.part_of().is_none());
+    whole.fold((0, 0), |(waited_ns, caused_ns): (u64, u64), (_, share)| {
+        (
+            waited_ns.saturating_add(share.ns),
+            caused_ns.saturating_add(share.caused_ns),
+        )
+    })
 }
 
 /// Adds other ranks. Which ranks stay is the same for every shape of the tree; which communicators
@@ -287,14 +302,15 @@ fn cut(answer: &mut WaitStates) {
         let all = core::mem::take(&mut answer.communicators);
         let mut all: Vec<(CommId, BTreeMap<WaitState, Waited>)> = all.into_iter().collect();
         let sum = |of: &BTreeMap<WaitState, Waited>| -> u64 {
-            of.values()
-                .map(|waited| waited.ns)
+            let whole = of.iter().filter(|(state, _)| state.part_of().is_none());
+            whole
+                .map(|(_, waited)| waited.ns)
                 .fold(0, u64::saturating_add)
         };
         all.sort_by_key(|(comm, of)| (Reverse(sum(of)), *comm));
         for (_, of) in all.drain(COMMUNICATORS_MAX..) {
-            for waited in of.values() {
-                answer.communicators_left_out.add(waited);
+            for (state, waited) in &of {
+                leave_out(&mut answer.communicators_left_out, *state, waited);
             }
         }
         answer.communicators = all.into_iter().collect();

@@ -158,8 +158,10 @@ fn explained(picture: &Picture) -> Option<(String, Weight)> {
     let told = picture.explained.as_ref()?;
     let weight = match told.limit {
         Limit::Unknown => return None,
-        Limit::None | Limit::Communication => Weight::Fine,
-        Limit::LoadBalance | Limit::Serialisation => Weight::Notable,
+        Limit::None | Limit::OffProcessor | Limit::Communication => Weight::Fine,
+        Limit::LoadBalance | Limit::Serialisation | Limit::NoProcessor | Limit::IdleThreads => {
+            Weight::Notable
+        }
         Limit::Standstill => Weight::Trouble,
     };
     Some((format!("{}.", told.sentence), weight))

@@ -231,6 +231,7 @@ pub fn waits() -> WaitStatesReply {
         caused_ns,
         rows: vec![RankWaitRow {
             wait_state: "Wait at N x N".into(),
+            part_of: String::new(),
             function: "MPI_Allreduce".into(),
             waits: 6_000,
             time_ns: waited_ns,
@@ -241,6 +242,7 @@ pub fn waits() -> WaitStatesReply {
     WaitStatesReply {
         rows: vec![WaitStateRow {
             wait_state: "Wait at N x N".into(),
+            part_of: String::new(),
             function: "MPI_Allreduce".into(),
             waits: 18_000,
             time_ns: 9_000_000_000,

@@ -164,6 +164,52 @@ fn threads_that_share_a_processor_wait_for_it() {
 }
 
 #[test]
+fn threads_that_ran_are_active() {
+    let mut program = Program::new();
+    program.run("compete 2");
+    program.run("spin 0.2");
+    let mut meter = meter(&program, "active-threads,run-delay");
+    std::thread::sleep(Duration::from_millis(50));
+    // What they ran before somebody looked is of no time.
+    assert_eq!(value(&mut meter, SystemMetric::ActiveThreads), 0);
+    let mut active = |program: &mut Program, what: &str| {
+        value(&mut meter, SystemMetric::ActiveThreads);
+        program.run(what);
+        value(&mut meter, SystemMetric::ActiveThreads)
+    };
+    assert_eq!(active(&mut program, "spin 0.3"), 1);
+    assert_eq!(active(&mut program, "compete 2"), 2);
+    // What they ran before is no more.
+    assert_eq!(active(&mut program, "spin 0.3"), 1);
+}
+
+#[test]
+fn processors_are_those_of_active_threads() {
+    let own = rustix::thread::sched_getaffinity(None)
+        .expect("ours")
+        .count();
+    let mut program = Program::new();
+    let mut meter = meter(&program, "processors");
+    let mut behind = |program: &mut Program, what: &[&str]| {
+        // It looks once a second.
+        std::thread::sleep(Duration::from_secs(1));
+        for what in what {
+            program.run(what);
+        }
+        value(&mut meter, SystemMetric::Processors)
+    };
+    let all = u64::from(own);
+    assert_eq!(behind(&mut program, &["spin 0.3"]), all);
+    // Those that work stand on one of them; the first one waits for them.
+    assert_eq!(behind(&mut program, &["compete 2"]), 1);
+    // Nobody works.
+    assert_eq!(behind(&mut program, &[]), 1);
+    assert_eq!(behind(&mut program, &["spin 0.3"]), all);
+    // And so it is where it may not run elsewhere.
+    assert_eq!(behind(&mut program, &["move 0", "spin 0.3"]), 1);
+}
+
+#[test]
 fn bytes_are_those_that_the_kernel_told_it() {
     let mut program = Program::new();
     let mut meter = meter(&program, "read-bytes,written-bytes");
@@ -350,7 +396,8 @@ fn an_ended_process_has_no_values() {
             .iter()
             .find(|(of, _)| of == metric)
             .expect("the same");
-        assert!(*value >= before.1, "{metric:?}");
+        let falls = metric.facts().kind == Kind::Absolute;
+        assert!(falls || *value >= before.1, "{metric:?}");
         assert_ne!(*metric, SystemMetric::ResidentMemory);
     }
     let gone = (SystemMetric::CpuTime, NoMetric::Ended);

@@ -61,10 +61,17 @@ impl File {
         }
     }
 
-    /// What it says, where it is there.
+    /// What it says, where it is there: of [`SystemMetric::ActiveThreads`] for how long the thread
+    /// has run, in ns, which tells whether it is one.
     pub fn values(self, text: &str) -> Option<Vec<(SystemMetric, u64)>> {
         Some(match self {
-            File::Schedstat => vec![(SystemMetric::RunDelay, run_delay_ns(text)?)],
+            File::Schedstat => {
+                let (ran, delay) = (first(text)?, run_delay_ns(text)?);
+                vec![
+                    (SystemMetric::RunDelay, delay),
+                    (SystemMetric::ActiveThreads, ran),
+                ]
+            }
             File::Status => {
                 let voluntary = labelled(text, "voluntary_ctxt_switches")?;
                 let involuntary = labelled(text, "nonvoluntary_ctxt_switches")?;
@@ -92,6 +99,10 @@ pub fn run_delay_ns(line: &str) -> Option<u64> {
     let mut numbers = line.split_ascii_whitespace();
     let is_kept = numbers.any(|number| number != "0");
     second(line).filter(|_| is_kept)
+}
+
+fn first(line: &str) -> Option<u64> {
+    line.split_ascii_whitespace().next()?.parse().ok()
 }
 
 fn second(line: &str) -> Option<u64> {

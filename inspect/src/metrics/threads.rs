@@ -4,12 +4,21 @@
 //! had that have ended. Of a thread that is new all counts, from its begin on. One that was left
 //! out before, as there were too many or no descriptor was free, has a past that belongs to no
 //! interval: what it had is where it begins.
+//!
+//! Two of them are no sums: how many threads were active since the last reading, and on how many
+//! processors they may run.
 
+use crate::metrics::affinity::Affinity;
 use crate::metrics::event::{Event, open_event};
 use crate::metrics::folder::{Folder, Kept};
 use crate::metrics::text::File;
 use invivo_proto::control::metrics::{MetricSet, NoMetric, SYSTEM_METRICS, SystemMetric};
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// A thread that ran for this part of the time since the last reading was active: those that only
+/// look now and then whether there is something to do, as MPI's own do, were not.
+const ACTIVE_PART: u32 = 20;
 
 /// The threads of a process that are measured.
 pub struct Threads {
@@ -19,6 +28,9 @@ pub struct Threads {
     unseen: usize,
     wanted: Wanted,
     sums: [u64; SYSTEM_METRICS],
+    /// When was read last, or begun.
+    read_at: Instant,
+    affinity: Option<Affinity>,
     buffer: Vec<u8>,
 }
 
@@ -38,6 +50,9 @@ struct Thread {
     events: Vec<Event>,
     /// What its files said last, by metric.
     last: [u64; SYSTEM_METRICS],
+    /// It was active at a reading since somebody looked at processors, and then.
+    was_active: bool,
+    is_looked_at: bool,
 }
 
 impl Threads {
@@ -53,6 +68,8 @@ impl Threads {
                 with_kernel: true,
             },
             sums: [0; SYSTEM_METRICS],
+            read_at: Instant::now(),
+            affinity: None,
             buffer: Vec::new(),
         }
     }
@@ -69,7 +86,8 @@ impl Threads {
             self.threads = tids.map(|tid| (tid, Thread::default())).collect();
         }
         let file = match metric {
-            SystemMetric::RunDelay => File::Schedstat,
+            SystemMetric::Processors => return self.begin_affinity(folder),
+            SystemMetric::RunDelay | SystemMetric::ActiveThreads => File::Schedstat,
             SystemMetric::ContextSwitches | SystemMetric::InvoluntarySwitches => File::Status,
             _ => return self.begin_event(folder, metric),
         };
@@ -85,7 +103,14 @@ impl Threads {
         each(&mut self.threads, |tid, thread| {
             let kept = folder.file_of_thread(tid, file.name())?;
             // Of a thread that has not run yet it may say nothing, though of others it does.
-            is_told |= file.values(&kept.read(buffer)?).is_some();
+            let values = file.values(&kept.read(buffer)?);
+            is_told |= values.is_some();
+            // What it ran before is of no time between two readings.
+            for (metric, now) in values.into_iter().flatten() {
+                if metric == SystemMetric::ActiveThreads {
+                    thread.last[metric as usize] = now;
+                }
+            }
             thread.files.push((file, kept));
             Ok(())
         })?;
@@ -93,6 +118,17 @@ impl Threads {
             return Err(NoMetric::Unsupported);
         }
         self.wanted.files.push(file);
+        Ok(())
+    }
+
+    /// It is of active threads; until there are some, of all. Where there are too many processors
+    /// to tell it has no values, so that what is measured besides is measured there.
+    fn begin_affinity(&mut self, folder: &Folder) -> Result<(), NoMetric> {
+        self.begin_file(folder, File::Schedstat)?;
+        self.affinity = match Affinity::of(self.threads.keys().copied()) {
+            Err(NoMetric::Unsupported) => None,
+            told => Some(told?),
+        };
         Ok(())
     }
 
@@ -124,15 +160,31 @@ impl Threads {
             return Vec::new();
         }
         let mut read = MetricSet::NONE;
+        let now = Instant::now();
+        let time = now.duration_since(std::mem::replace(&mut self.read_at, now));
+        self.sums[SystemMetric::ActiveThreads as usize] = 0;
         self.threads
-            .retain(|_, thread| thread.add_to(&mut self.sums, &mut read, &mut self.buffer));
-        self.look_for_new(folder, &mut read);
+            .retain(|_, thread| thread.add_to(&mut self.sums, &mut read, time, &mut self.buffer));
+        self.look_for_new(folder, &mut read, time);
+        if let Some(affinity) = &mut self.affinity {
+            let is_new = |thread: &Thread| thread.was_active && !thread.is_looked_at;
+            if affinity.is_due(now) || self.threads.values().any(is_new) {
+                let active = self.threads.iter_mut();
+                let active = active.filter_map(|(tid, thread)| {
+                    thread.is_looked_at = std::mem::take(&mut thread.was_active);
+                    thread.is_looked_at.then_some(*tid)
+                });
+                affinity.look(now, active);
+            }
+            self.sums[SystemMetric::Processors as usize] = affinity.processors();
+            read = read.with(MetricSet::of(SystemMetric::Processors));
+        }
         let sums = SystemMetric::ALL.into_iter().zip(self.sums);
         sums.filter(|(metric, _)| read.contains(*metric)).collect()
     }
 
     /// Opens what threads there are beside those that are measured, as far as there is room.
-    fn look_for_new(&mut self, folder: &Folder, read: &mut MetricSet) {
+    fn look_for_new(&mut self, folder: &Folder, read: &mut MetricSet, time: Duration) {
         // A thread that is opened now may be one that was left out. One that is really new loses
         // then what it did since the last reading.
         let were_left_out = self.unseen > 0;
@@ -158,7 +210,7 @@ impl Threads {
                     if were_left_out {
                         thread.leave_past(&mut self.buffer);
                     }
-                    thread.add_to(&mut self.sums, read, &mut self.buffer);
+                    thread.add_to(&mut self.sums, read, time, &mut self.buffer);
                     self.threads.insert(tid, thread);
                 }
                 // A thread ends at any time.
@@ -235,16 +287,26 @@ impl Thread {
         }
     }
 
-    /// Adds what is new to the sums, and notes what could be read; whether the thread lives.
+    /// Adds what is new since the last reading, which was so long ago, to the sums, and notes what
+    /// could be read; whether the thread lives.
     fn add_to(
         &mut self,
         sums: &mut [u64; SYSTEM_METRICS],
         read: &mut MetricSet,
+        time: Duration,
         buffer: &mut Vec<u8>,
     ) -> bool {
         // It had ended already when it was to be opened.
         let mut lives = !self.files.is_empty();
         let mut add = |metric: SystemMetric, grown: u64| {
+            let grown = match metric {
+                SystemMetric::ActiveThreads => {
+                    let is_active = is_active(grown, time);
+                    self.was_active |= is_active;
+                    is_active.into()
+                }
+                _ => grown,
+            };
             let sum = &mut sums[metric as usize];
             *sum = sum.saturating_add(grown);
             *read = read.with(MetricSet::of(metric));
@@ -269,6 +331,11 @@ impl Thread {
     }
 }
 
+/// Whether a thread that ran for so many ns of this time was active.
+fn is_active(ran_ns: u64, time: Duration) -> bool {
+    ran_ns > 0 && Duration::from_nanos(ran_ns) >= time / ACTIVE_PART
+}
+
 /// What a value has more than the last one. One that is less belongs to another thread: one that
 /// went on as the first one of its process, by an `exec`.
 fn grown(last: &mut u64, now: u64) -> u64 {
@@ -280,6 +347,14 @@ fn grown(last: &mut u64, now: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_that_only_looks_is_not_active() {
+        let time = Duration::from_millis(100);
+        let told = [0, 4_999_999, 5_000_000, 90_000_000].map(|ran| is_active(ran, time));
+        assert_eq!(told, [false, false, true, true]);
+        assert!(!is_active(0, Duration::ZERO));
+    }
 
     #[test]
     fn a_value_that_falls_is_another_threads() {

@@ -118,6 +118,11 @@ impl Metric {
         }
     }
 
+    /// Whether a reading tells of the time since the one before, and not of its own moment.
+    pub fn is_of_time_before(self) -> bool {
+        self == Metric::System(SystemMetric::ActiveThreads)
+    }
+
     /// Whether it is made of calls, and not measured beside them.
     pub fn is_of_calls(self) -> bool {
         matches!(self, Metric::OfCalls(_))
@@ -237,7 +242,7 @@ macro_rules! system_metrics {
 }
 
 /// Number of the system's metrics.
-pub const SYSTEM_METRICS: usize = 16;
+pub const SYSTEM_METRICS: usize = 18;
 
 system_metrics! {
     CpuTime, "cpu-time", "ns", Accumulated, Clock, "Time on a processor";
@@ -267,6 +272,10 @@ system_metrics! {
         "Accesses that missed the last level of the cache, as a rule";
     Branches, "branches", "branches", Accumulated, Event, "Branches that retired";
     BranchMisses, "branch-misses", "misses", Accumulated, Event, "Branches that were mispredicted";
+    ActiveThreads, "active-threads", "threads", Absolute, Threads,
+        "Threads that ran for a twentieth of the time or more since the reading before";
+    Processors, "processors", "processors", Absolute, Threads,
+        "Processors that its active threads may run on";
 }
 
 impl SystemMetric {

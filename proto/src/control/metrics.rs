@@ -39,6 +39,8 @@ impl MetricSet {
             | 1 << SystemMetric::InvoluntarySwitches as u32
             | 1 << SystemMetric::PageFaults as u32
             | 1 << SystemMetric::ResidentMemory as u32
+            | 1 << SystemMetric::ActiveThreads as u32
+            | 1 << SystemMetric::Processors as u32
             | PROGRAM_BIT,
     );
     /// What the program keeps.

@@ -38,11 +38,16 @@ pub enum WaitState {
     EarlyReduce,
     /// A member of a scan: from its enter to that of the last member of lower rank.
     EarlyScan,
+    /// A part of Late Sender: all of the wait, where another message was received later that had
+    /// been sent before the one that was waited for.
+    LateSenderWrongOrder,
+    /// A part of that: since the other message had been sent, or one of several.
+    LateSenderOtherThere,
 }
 
 impl WaitState {
     /// All of them, in the order of their numbers.
-    pub const ALL: [WaitState; 9] = [
+    pub const ALL: [WaitState; 11] = [
         WaitState::LateSender,
         WaitState::LateReceiver,
         WaitState::WaitAtNxN,
@@ -52,6 +57,8 @@ impl WaitState {
         WaitState::LateBroadcast,
         WaitState::EarlyReduce,
         WaitState::EarlyScan,
+        WaitState::LateSenderWrongOrder,
+        WaitState::LateSenderOtherThere,
     ];
 
     /// Scalasca's name for it.
@@ -66,6 +73,19 @@ impl WaitState {
             WaitState::LateBroadcast => "Late Broadcast",
             WaitState::EarlyReduce => "Early Reduce",
             WaitState::EarlyScan => "Early Scan",
+            WaitState::LateSenderWrongOrder => "Late Sender, Wrong Order",
+            WaitState::LateSenderOtherThere => "Late Sender, Other There",
+        }
+    }
+
+    /// The wait state that this is a part of: its waits are in that one's, so that no sum of all
+    /// may have it besides.
+    pub fn part_of(self) -> Option<WaitState> {
+        match self {
+            WaitState::LateSenderWrongOrder | WaitState::LateSenderOtherThere => {
+                Some(WaitState::LateSender)
+            }
+            _ => None,
         }
     }
 }

@@ -97,7 +97,8 @@ fn of(report: &Report, are_matched: bool) -> BTreeMap<Name, Calls> {
 /// Waiting for somebody, in a way that was looked for in all runs.
 fn counts(of: &SiteWaitRow, are_matched: bool) -> bool {
     let of_messages = matches!(of.wait_state.as_str(), "Late Sender" | "Late Receiver");
-    !of.wait_state.ends_with("Completion") && (are_matched || !of_messages)
+    let is_whole = of.part_of.is_empty();
+    is_whole && !of.wait_state.ends_with("Completion") && (are_matched || !of_messages)
 }
 
 fn function(row: &CallSiteRow) -> &str {

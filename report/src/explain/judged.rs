@@ -2,12 +2,13 @@
 
 use super::growth::{self, Growth};
 use super::idle::idle;
+use super::measured::Whose;
 use super::moments::{Stretch, moments, stretch};
 use super::phases::{self, in_turn, late};
 use super::seen::{GOOD, Limit, Seen, Time, WAITS};
 use super::sites::{Site, most, receives};
 use super::waits::{self, Late, Waiting};
-use super::{computing, outside};
+use super::{OutsideMpi, computing, outside};
 use crate::units::{duration, share};
 use invivo_grpc::v1::Efficiency;
 
@@ -77,7 +78,12 @@ pub(super) fn judged(
     let told = told.or_else(|| known.two_compute_longer());
     let told = told.or_else(|| (!is_even).then(|| known.one_computes_longer()));
     let told = told.or_else(|| known.turns());
-    told.unwrap_or_else(|| known.communication())
+    let mut told = told.unwrap_or_else(|| known.communication());
+    if told.limit.is_of_waiting() {
+        let other_there = waiting.map_or_else(String::new, waits::other_there);
+        told.sentence.push_str(&other_there);
+    }
+    told
 }
 
 /// Of no rank.
@@ -94,13 +100,43 @@ fn of_all(limit: Limit, sentence: String) -> Judged {
 impl Known<'_> {
     fn good(&self) -> Option<Judged> {
         let part = self.of.parallel_efficiency;
+        if part < GOOD {
+            return None;
+        }
+        // What ranks do between the calls is theirs alone.
+        if let Some((limit, told)) = self
+            .outside_of_all()
+            .as_ref()
+            .and_then(outside::told_of_all)
+        {
+            let sentence = format!(
+                "The ranks compute for {} of the time {}, but {told} ({})",
+                percent(part),
+                self.when,
+                self.numbers
+            );
+            return Some(of_all(limit, sentence));
+        }
         let sentence = format!(
             "Nothing limits it: {} the ranks computed for {} of the time ({})",
             self.when,
             percent(part),
             self.numbers
         );
-        (part >= GOOD).then(|| of_all(Limit::None, sentence))
+        Some(of_all(Limit::None, sentence))
+    }
+
+    /// What the ranks did outside MPI in the mean, where it is measured.
+    fn outside_of_all(&self) -> Option<OutsideMpi> {
+        outside::outside_mpi(&self.seen.measured, Whose::All)
+    }
+
+    /// "; for 48.1 % of the time in which their threads could run they had no processor", of ranks
+    /// that wait in MPI.
+    fn without_processor(&self) -> String {
+        let of_all = self.outside_of_all();
+        let told = of_all.and_then(|of| outside::told_delay(&of, "their"));
+        told.map_or_else(String::new, |told| format!("; {told}"))
     }
 
     fn standstill(&self) -> Option<Judged> {
@@ -186,7 +222,7 @@ impl Known<'_> {
         let computes = self.seen.samples.as_ref().and_then(computing::computing);
         let computes =
             computes.map_or_else(String::new, |of| format!(", {}", computing::told(&of)));
-        let outside = outside::outside_mpi(&self.seen.measured, rank);
+        let outside = outside::outside_mpi(&self.seen.measured, Whose::Rank(rank));
         let outside = outside.as_ref().and_then(outside::told);
         let outside = outside.map_or_else(String::new, |told| format!(", though {told}"));
         let within = stretch(&self.seen.grid, self.seen.end_ns());
@@ -213,10 +249,11 @@ impl Known<'_> {
             false => format!("and rank {} computes {}", self.of.max_rank, self.longer()),
         };
         let (when, numbers, at) = (&self.when, &self.numbers, &self.at);
+        let delayed = self.without_processor();
         if moments(&self.seen.grid).is_some_and(|of| of.few_compute()) {
             let sentence = format!(
                 "Ranks compute in turn: {at_once:.1} of {} at a time {when}, and the others wait, \
-                 {each} ({numbers}){at}",
+                 {each} ({numbers}){at}{delayed}",
                 self.of.ranks
             );
             return Some(of_all(Limit::Serialisation, sentence));
@@ -225,7 +262,7 @@ impl Known<'_> {
         let waiting = self.waiting.filter(|of| of.share >= WAITS)?;
         let sentence = format!(
             "Ranks wait for each other in turn, for {} of their time in MPI {when}, {each}: {} \
-             ({numbers}){at}",
+             ({numbers}){at}{delayed}",
             percent(waiting.share),
             waits::told(waiting, self.site)
         );
@@ -251,13 +288,14 @@ impl Known<'_> {
         let how = how.or_else(|| Some(format!(", and {}", growth::told(growth.as_ref()?))));
         let sentence = format!(
             "The ranks communicate{}: they are in MPI for {} of their time {}, all alike{known}{} \
-             ({}){}",
+             ({}){}{}",
             how.unwrap_or_default(),
             percent(1.0 - self.of.parallel_efficiency),
             self.when,
             waits::unmatched(self.seen, self.site),
             self.numbers,
-            self.at
+            self.at,
+            self.without_processor()
         );
         Judged {
             growth,

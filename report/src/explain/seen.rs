@@ -27,7 +27,7 @@ pub struct Seen {
     /// `culprit`.
     pub samples: Option<ProfileReply>,
     /// Of computing (`COMPUTE`) and of `METRICS`, by rank and over the same time in the
-    /// interval, where they are measured of the rank that computes longest.
+    /// interval, where they are measured.
     pub measured: Vec<GridReply>,
     /// Of `MOVED`, from the beginning of the observed time to the end of the interval, where ranks
     /// communicate.
@@ -63,6 +63,12 @@ pub enum Time {
 pub enum Limit {
     /// The job computes.
     None,
+    /// The ranks do not wait for each other, but for processors.
+    NoProcessor,
+    /// The ranks do not wait for each other, but threads of theirs are idle.
+    IdleThreads,
+    /// The same of ranks with one thread: it waits for something else, or sleeps.
+    OffProcessor,
     /// Nothing can be said of it.
     Unknown,
     /// No MPI call has ended.
@@ -73,4 +79,14 @@ pub enum Limit {
     Serialisation,
     /// Time in MPI that ranks spend alike.
     Communication,
+}
+
+impl Limit {
+    /// Whether ranks lose their time in MPI.
+    pub(super) fn is_of_waiting(self) -> bool {
+        matches!(
+            self,
+            Limit::LoadBalance | Limit::Serialisation | Limit::Communication
+        )
+    }
 }

@@ -144,6 +144,45 @@ fn waiting_has_a_name_a_function_and_a_rank() {
 }
 
 #[test]
+fn a_wrong_order_is_said_where_it_is_most() {
+    let of = |late_sender: u64, there: u64| {
+        let mut seen = seen(efficiency(0.5, 0.9), efficiency(0.5, 0.9));
+        let row = |wait_state: &str, part_of: &str, time_ns| WaitStateRow {
+            wait_state: wait_state.into(),
+            part_of: part_of.into(),
+            function: "MPI_Recv".into(),
+            time_ns: time_ns * 1_000_000_000,
+            ..WaitStateRow::default()
+        };
+        seen.waits_after.rows = vec![
+            row("Late Sender", "", late_sender),
+            row("Late Sender, Wrong Order", "Late Sender", late_sender),
+            row("Late Sender, Other There", "Late Sender", there),
+        ];
+        explain_seen(&seen)
+    };
+    let most = of(5, 4);
+    let waiting = most.waiting.expect("they wait");
+    // It is no waiting besides.
+    assert!((waiting.share - 5.0 / 6.6).abs() < 1e-9, "{waiting:?}");
+    assert_eq!(waiting.other_there_share, 0.8);
+    assert_eq!(waiting.wait_state, "Late Sender");
+    assert!(
+        most.sentence.ends_with(
+            "; for 80.0 % of all waiting another message was there, which was received later \
+             (Late Sender, Wrong Order)"
+        ),
+        "{}",
+        most.sentence
+    );
+    // There for a moment, little, none; and of waits of before.
+    for (late_sender, there) in [(5, 2), (2, 1), (5, 0), (3, 4)] {
+        let told = of(late_sender, there);
+        assert!(!told.sentence.contains("Wrong Order"), "{}", told.sentence);
+    }
+}
+
+#[test]
 fn unmatched_messages_are_mentioned_where_they_matter() {
     let mentions = |seen: &Seen| {
         let sentence = explain_seen(seen).sentence;

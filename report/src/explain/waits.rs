@@ -11,8 +11,13 @@ use std::collections::BTreeMap;
 
 /// What waits without a cause ends with: the operation takes its time.
 const COMPLETION: &str = "Completion";
-/// A place is named if this part of the wait state is there.
+/// Late senders while another message was there.
+const OTHER_THERE: &str = "Late Sender, Other There";
+/// A place is named if this part of the wait state is there, and that another message was there if
+/// it was for this part of all waiting.
 const MOSTLY: f64 = 0.5;
+/// And if it is this part of the time in MPI.
+const MUCH: f64 = 0.25;
 /// One of two ranks that compute longer than the others.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Late {
@@ -51,6 +56,10 @@ pub struct Waiting {
     pub causer: Option<u32>,
     /// Of all that was waited.
     pub causer_share: f64,
+    /// Of all that was waited, the part for late senders while another message was there, which was
+    /// received later.
+    #[serde(default)]
+    pub other_there_share: f64,
     /// The two ranks that compute longer than the others, where it is two.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub late: Vec<Late>,
@@ -67,15 +76,22 @@ pub(super) fn waiting(
     let then: BTreeMap<_, _> = (before.rows.iter())
         .map(|row| (key(row), row.time_ns))
         .collect();
-    let rows: Vec<(&WaitStateRow, u64)> = after
+    let since = |row: &WaitStateRow| {
+        let then = then.get(&key(row)).copied().unwrap_or(0);
+        row.time_ns.saturating_sub(then)
+    };
+    let rows = after.rows.iter().filter(|row| is_for_somebody(row));
+    let rows: Vec<(&WaitStateRow, u64)> = rows.map(|row| (row, since(row))).collect();
+    let there = after
         .rows
         .iter()
-        .filter(|row| !row.wait_state.ends_with(COMPLETION))
-        .map(|row| {
-            let then = then.get(&key(row)).copied().unwrap_or(0);
-            (row, row.time_ns.saturating_sub(then))
-        })
-        .collect();
+        .filter(|row| row.wait_state == OTHER_THERE);
+    let there: u64 = there.map(since).sum();
+    // It is told later than the whole, and may be of waits of before.
+    let whole = rows
+        .iter()
+        .filter(|(row, _)| row.wait_state == "Late Sender");
+    let is_known = there <= whole.map(|(_, time)| time).sum();
     let all: u64 = rows.iter().map(|(_, time)| time).sum();
     let (most, time) = rows.into_iter().max_by_key(|(_, time)| *time)?;
     if all == 0 || in_mpi_ns <= 0.0 {
@@ -94,8 +110,18 @@ pub(super) fn waiting(
         place_share: 0.0,
         causer,
         causer_share: causer.map_or(0.0, |rank| caused.share(rank)),
+        other_there_share: if is_known {
+            there as f64 / all as f64
+        } else {
+            0.0
+        },
         late: Vec::new(),
     })
+}
+
+/// Whether somebody is waited for; what is a part of another wait state is in that one.
+fn is_for_somebody(row: &WaitStateRow) -> bool {
+    !row.wait_state.ends_with(COMPLETION) && row.part_of.is_empty()
 }
 
 /// What ranks made others wait between two answers.
@@ -110,8 +136,7 @@ pub(super) struct Caused<'a> {
 impl<'a> Caused<'a> {
     pub fn between(before: &'a WaitStatesReply, after: &'a WaitStatesReply) -> Caused<'a> {
         let waited = |reply: &WaitStatesReply| {
-            let rows = reply.rows.iter();
-            let waits = rows.filter(|row| !row.wait_state.ends_with(COMPLETION));
+            let waits = reply.rows.iter().filter(|row| is_for_somebody(row));
             waits.map(|row| row.time_ns).sum::<u64>()
         };
         let then: BTreeMap<u32, &RankWaits> = before.ranks.iter().map(|of| (of.rank, of)).collect();
@@ -187,6 +212,19 @@ pub(super) fn told(of: &Waiting, site: Option<&Site>) -> String {
         ));
     }
     text
+}
+
+/// "; for 83.2 % of all waiting another message was there ...", where that is much.
+pub(super) fn other_there(of: &Waiting) -> String {
+    let part = of.other_there_share;
+    match part >= MOSTLY && part * of.share >= MUCH {
+        true => format!(
+            "; for {} of all waiting another message was there, which was received later (Late \
+             Sender, Wrong Order)",
+            share(part, 1.0)
+        ),
+        false => String::new(),
+    }
 }
 
 /// What is not known of waits while messages are not matched, and how to know it.

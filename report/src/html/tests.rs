@@ -26,6 +26,7 @@ fn row(rank: Option<u32>, function: &str, seconds: f64) -> Row {
 fn waits(name: &str) -> v1::WaitStatesReply {
     let row = v1::WaitStateRow {
         wait_state: name.to_owned(),
+        part_of: String::new(),
         function: name.to_owned(),
         waits: 3,
         time_ns: 2_000_000_000,

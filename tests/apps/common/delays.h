@@ -16,23 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "own_clock.h"
+
 static pid_t neighbour;
 static cpu_set_t own_processors;
-
-static double ms_of(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return now.tv_sec * 1e3 + now.tv_nsec * 1e-6;
-}
-
-/* Computes for so long on a processor, however long it has to wait for one. */
-static void compute(double ms)
-{
-    const double end = ms_of(CLOCK_THREAD_CPUTIME_ID) + ms;
-    while (ms_of(CLOCK_THREAD_CPUTIME_ID) < end)
-        ;
-}
 
 /* From now on this process shares one processor with another one, which never sleeps. */
 static void begin_neighbour(void)

@@ -39,8 +39,8 @@ pub use regions::{
     tiny_functions,
 };
 pub use single::{
-    Language, after_init, in_language, left_calls, marked_line, program, program_as, sanitized,
-    shares, with_mpi_inside,
+    Language, after_init, hybrid, in_language, left_calls, marked_line, program, program_as,
+    sanitized, shares, with_mpi_inside,
 };
 
 /// The name that a function of a test program has in its source: Fortran's compiler puts the module

@@ -168,6 +168,48 @@ fn what_a_rank_does_outside_mpi_is_said(family: Family) {
     assert_eq!(running.end().code(), 0);
 }
 
+/// A rank that takes messages by their senders' numbers waits for one while others are there.
+#[test]
+fn a_wrong_order_of_messages_is_said() {
+    for family in Family::ALL {
+        let command = program(family, "planted_faults", []);
+        let job = Job::observed(family, RANKS, &command);
+        let mut running = job.options(["--analyses", "all"]).start();
+        running.wait_for_answers();
+        plant(&running, "wrong_order");
+        let look = || {
+            let told = running.client().json(&["explain", "--for", "2s"]);
+            println!("{family:?}: {}", told["sentence"]);
+            told
+        };
+        let is_it = |told: &Value| {
+            let sentence = told["sentence"].as_str().expect("a sentence");
+            sentence.starts_with("Rank 0 computes for ")
+                && sentence.contains(" of all waiting another message was there, ")
+                && told["waiting"]["other_there_share"].as_f64() >= Some(0.6)
+        };
+        let told = (1..LOOKS).map(|_| look()).find(is_it).unwrap_or_else(look);
+        is(&told, "load_balance", &at_mark("wrong_order"));
+        assert!(is_it(&told), "{told}");
+        // As the table has it, by call site too.
+        let sites = running.client().json(&["waitstates", "--by", "site"]);
+        let rows = sites["rows"].as_array().expect("rows").iter();
+        let at_line = |site: &&Value| {
+            let functions = site["functions"].as_array().into_iter().flatten();
+            let mut lines = functions.map(|of| of["line"].as_str().unwrap_or_default());
+            lines.any(|line| line == at_mark("wrong_order"))
+        };
+        let waits = rows
+            .filter(at_line)
+            .flat_map(|site| site["waits"].as_array().expect("waits"));
+        let is_it = |waits: &&Value| waits["wait_state"] == "Late Sender, Wrong Order";
+        let wrong = waits.clone().find(is_it).expect("a row of it");
+        assert_eq!(wrong["causers"][0]["rank"], 1, "{wrong}");
+        running.tell("stop");
+        assert_eq!(running.end().code(), 0);
+    }
+}
+
 /// The line of a planted fault.
 fn at_mark(kind: &str) -> String {
     line("planted_faults.c", &format!("/* at {kind} */"))

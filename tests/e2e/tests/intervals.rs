@@ -63,7 +63,8 @@ fn waited_for_somebody(waits: &Value) -> u64 {
     let rows = waits["rows"].as_array().expect("rows").iter();
     let rows = rows.filter(|row| {
         let state = row["wait_state"].as_str().expect("a wait state");
-        !state.ends_with("Completion")
+        // What is a part of another wait state is in that one.
+        !state.ends_with("Completion") && row["part_of"] == ""
     });
     rows.map(|row| number(row, "/time_ns")).sum()
 }

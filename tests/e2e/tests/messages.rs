@@ -33,6 +33,8 @@ struct Expected {
     late: u64,
     late_ns: u64,
     transfer_ns: u64,
+    /// Of what was late, waits while a message was there that was received later.
+    wrong_order_ns: u64,
     /// From the begin of the send to that of the receive, or back.
     apart_ns: Vec<u64>,
 }
@@ -50,16 +52,24 @@ impl Expected {
 fn expected(logs: &[CallLog]) -> Expected {
     let (senders, receivers) = logs.split_at(logs.len() / 2);
 
-    let pairs = senders.iter().zip(receivers).flat_map(|(s, r)| pairs(s, r));
+    let of_receivers: Vec<Vec<(&Call, &Call)>> = senders
+        .iter()
+        .zip(receivers)
+        .map(|(s, r)| pairs(s, r))
+        .collect();
     let mut sum = Expected {
         messages: 0,
         late: 0,
         late_ns: 0,
         transfer_ns: 0,
+        wrong_order_ns: 0,
         apart_ns: Vec::new(),
     };
 
-    for (send, receive) in pairs {
+    for (pairs, &(send, receive)) in of_receivers
+        .iter()
+        .flat_map(|pairs| pairs.iter().map(move |pair| (pairs, pair)))
+    {
         sum.messages += 1;
         // In either direction: near ties are looked for below.
         sum.apart_ns.push(send.begin_ns.abs_diff(receive.begin_ns));
@@ -69,6 +79,13 @@ fn expected(logs: &[CallLog]) -> Expected {
             .min(receive.end_ns)
             .saturating_sub(receive.begin_ns);
         sum.transfer_ns += receive.end_ns - send.begin_ns;
+        let was_there = |(sent, received): &(&Call, &Call)| {
+            received.end_ns > receive.end_ns && sent.begin_ns < send.begin_ns
+        };
+        if pairs.iter().any(was_there) {
+            let late_ns = send.begin_ns.saturating_sub(receive.begin_ns);
+            sum.wrong_order_ns += late_ns;
+        }
     }
     sum
 }
@@ -150,6 +167,30 @@ fn matched(family: Family, ranks: u32, fan_in: &'static str) {
     assert!(
         number(&answer, "/late_sender/max_rank") >= u64::from(ranks / 2),
         "a receiver: {answer}"
+    );
+
+    let waits = running.client().json(&["waitstates"]);
+    let rows = waits["rows"].as_array().expect("rows").iter();
+    let wrong_order: Vec<&Value> = rows
+        .filter(|row| row["wait_state"] == "Late Sender, Wrong Order")
+        .collect();
+    let [wrong_order] = wrong_order[..] else {
+        panic!("in one function: {waits}");
+    };
+    assert_eq!(
+        (&wrong_order["function"], &wrong_order["part_of"]),
+        (&"MPI_Wait".into(), &"Late Sender".into()),
+        "{waits}"
+    );
+    let rounds = u64::from(ranks / 2) * ROUNDS as u64;
+    assert!(
+        number(wrong_order, "/waits").abs_diff(rounds) <= untimed,
+        "{waits}"
+    );
+    assert!(
+        is_near(number(wrong_order, "/time_ns"), expected.wrong_order_ns),
+        "{} ns: {waits}",
+        expected.wrong_order_ns
     );
 
     // Behind a reset there is nothing, and nothing is matched across it.

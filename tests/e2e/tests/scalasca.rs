@@ -20,9 +20,10 @@ use std::time::Duration;
 
 const RANKS: u32 = 4;
 /// Wait states by their names here and as metrics there.
-const METRICS: [(&str, &str); 9] = [
-    // With its forms of wrong order.
+const METRICS: [(&str, &str); 10] = [
+    // With its form of wrong order, and that from one sender and from several.
     ("Late Sender", "mpi_latesender"),
+    ("Late Sender, Wrong Order", "mpi_latesender_wo"),
     ("Late Receiver", "mpi_latereceiver"),
     ("Wait at N x N", "mpi_wait_nxn"),
     ("N x N Completion", "mpi_nxn_completion"),
@@ -135,11 +136,13 @@ fn saved_ours(ended: &Ended, saved: &Path) -> Waits {
 }
 
 /// What the analyser does not look at, or sees otherwise: non-blocking collectives, which stand
-/// here with the call that completes them; and the end of the program.
+/// here with the call that completes them; for how long another message was there; and the end of
+/// the program.
 fn is_comparable((state, function, _): &(String, String, u32)) -> bool {
     let completes = function.starts_with("MPI_Wait") || function.starts_with("MPI_Test");
-    let is_of_messages = state == "Late Sender" || state == "Late Receiver";
-    (is_of_messages || !completes) && function != "MPI_Finalize"
+    let is_of_messages = state.starts_with("Late Sender") || state == "Late Receiver";
+    let is_theirs = METRICS.iter().any(|(name, _)| name == state);
+    is_theirs && (is_of_messages || !completes) && function != "MPI_Finalize"
 }
 
 /// Where they differ, but for `apart`.
@@ -221,7 +224,7 @@ fn like_scalasca(family: Family, what: &str, command: &[OsString], course: &Cour
     }
 }
 
-const FAULTS: [&str; 21] = [
+const FAULTS: [&str; 22] = [
     "balanced",
     "halo",
     "two_phases",
@@ -243,6 +246,7 @@ const FAULTS: [&str; 21] = [
     "contention",
     "shared_processor",
     "io_stall",
+    "wrong_order",
 ];
 
 #[test]
@@ -275,7 +279,8 @@ fn late_senders() {
         let command = program(family, "late_sender", ["12"]);
         // Two receives are completed here in another order than they were posted in. Scalasca takes
         // them for posted in that order, and so the sends for each other.
-        let apart = [("Late Sender", "MPI_Wait"), ("Late Receiver", "MPI_Wait")];
+        let states = ["Late Sender", "Late Sender, Wrong Order", "Late Receiver"];
+        let apart = states.map(|state| (state, "MPI_Wait"));
         let what = format!("late_sender.c on {}", family.title());
         like_scalasca(family, &what, &command, &Course::Done, &apart);
     }

@@ -110,9 +110,30 @@ proptest! {
             (at, memory) = (at + gap, value);
             feeding.read(1, at, 0, memory);
         }
-        let mean = (weighed / u128::from(at)) as u64;
+        let mean = ((weighed + u128::from(at / 2)) / u128::from(at)) as u64;
         prop_assert_eq!(feeding.total(MEMORY), (mean, at));
     }
+}
+
+/// Threads that were active since the reading before were so in that time, and in no other.
+#[test]
+fn a_reading_of_the_time_before_is_of_no_other() {
+    let mut feeding = Feeding::new();
+    // The first one tells of a time that is not measured.
+    for (at, active) in [(0, 9), (64, 1), (128, 4), (192, 1)] {
+        feeding.add(Reading {
+            measuring: 1,
+            at_ns: at * 1_048_576,
+            system: vec![(SystemMetric::ActiveThreads, active)],
+            ..Reading::default()
+        });
+    }
+    let metric = Metric::System(SystemMetric::ActiveThreads);
+    let end = 192 * 1_048_576;
+    let columns = feeding.columns(metric, end, 3);
+    let values: Vec<u64> = columns.into_iter().map(|(value, _)| value).collect();
+    assert_eq!(values, [1, 4, 1]);
+    assert_eq!(feeding.total(metric).0, 2);
 }
 
 #[test]

@@ -70,3 +70,46 @@ fn a_late_receiver_is_waited_for() {
         assert_eq!(heard, [late("MPI_Send", 1000), late("MPI_Ssend", 4000)]);
     }
 }
+
+/// Rank 1 waits for rank 0 until 1300, and then takes what rank 2, below the other place, sent at
+/// 1100; between the two `between` happens. For how long it waited in wrong order, in ticks.
+fn wrong_order(error_ns: u64, between: impl FnOnce(&mut Places)) -> u64 {
+    let mut places = two_places();
+    for place in &mut places.places {
+        place.messages.set_clock_error(error_ns);
+    }
+    send(&mut places, 1, 1300, 1310, 0);
+    receive(&mut places, 1, 1000, 1350, 0);
+    between(&mut places);
+    // It is left behind a reset.
+    let sends = call(facts(RecordKind::Send, 1), 1100, 1390);
+    places.record(2, &sends, 0, ALWAYS);
+    let receives = call(facts(RecordKind::Recv, 2), 1400, 1410);
+    places.record(1, &receives, 0, ALWAYS);
+    places.settle();
+    wrong_orders(&mut places).values().sum::<u64>() / 3
+}
+
+#[test]
+fn wrong_orders_are_told_as_far_as_clocks_do() {
+    assert_eq!(wrong_order(0, |_| {}), 300);
+    // By twice that the send of the other place may have been later than it seems.
+    assert_eq!(wrong_order(299, |_| {}), 300);
+    assert_eq!(wrong_order(300, |_| {}), 0);
+}
+
+#[test]
+fn what_was_before_a_reset_is_in_no_wrong_order() {
+    let each = |places: &mut Places, forget: fn(&mut Messages)| {
+        places
+            .places
+            .iter_mut()
+            .for_each(|place| forget(&mut place.messages));
+    };
+    let reset = |places: &mut Places| each(places, |messages| messages.reset(job_ns(1360)));
+    assert_eq!(wrong_order(0, reset), 0);
+    let anew = |places: &mut Places| each(places, |messages| messages.begin_anew(0));
+    assert_eq!(wrong_order(0, anew), 0);
+    let forget = |places: &mut Places| each(places, Messages::forget_orders);
+    assert_eq!(wrong_order(0, forget), 0);
+}

@@ -170,6 +170,44 @@ fn late_senders_are_told_of_their_causer() {
     }
 }
 
+/// Its time is in the wait that it is a part of: it blames nobody, and is in no sum.
+#[test]
+fn a_part_of_a_wait_counts_once() {
+    let mut places = two(false);
+    let whole = Late {
+        state: WaitState::LateSender,
+        waiter: Rank(0),
+        causer: Rank(1),
+        comm: CommId::WORLD,
+        region: region("MPI_Recv"),
+        site: SiteId(9),
+        from_ns: 1_000,
+        before_ns: 0,
+        ns: 400,
+        error_ns: 0,
+    };
+    let part = Late {
+        state: WaitState::LateSenderWrongOrder,
+        ..whole
+    };
+    let waits = &mut places.places[0].waits;
+    waits.late(&whole);
+    waits.late(&part);
+    let mut waiting = 0;
+    waits.take_waiting(|of| waiting += of.ns);
+    assert_eq!(waiting, 400);
+    places.settle();
+    let sums = places.sums(10);
+    for state in [whole.state, part.state] {
+        assert_eq!(sums.kinds[&(state, whole.region)].ns, 400);
+        assert_eq!(sums.communicators[&CommId::WORLD][&state].ns, 400);
+    }
+    assert_eq!(totals(&sums.ranks[&Rank(0)]), (400, 0));
+    assert_eq!(caused(&sums, 1), 400);
+    let at = places.places[0].waits.sums().at_sites(Rank(0));
+    assert_eq!(at.filter(|(_, _, of)| of.waited.ns == 400).count(), 2);
+}
+
 /// What a sender waited for is told at its place, however far that is.
 #[test]
 fn late_receivers_are_told_to_their_senders() {

@@ -138,7 +138,8 @@ fn the_list_tells_why_something_cannot_be_measured() {
         "cpu-time        ns          of 1 of 2 ranks  What cpu-time is\n",
         "cycles          cycles      cannot be        What cycles is\n",
         "cpu-migrations  migrations  no               What cpu-migrations is\n",
-        "\nusual: cpu-time,run-delay,involuntary-switches,page-faults,resident-memory,program\n",
+        "\nusual: cpu-time,run-delay,involuntary-switches,page-faults,resident-memory,\
+         active-threads,processors,program\n",
         "\ncannot be measured: cycles, branches (this machine does not count it; many virtual \
          machines do not)\n",
         "\ncannot be measured of rank 1: cpu-migrations (the kernel forbids it, as \

@@ -30,7 +30,7 @@ pub fn reply(
         left_out: Some(function_row(None, RegionId(0), &table.left_out)),
         rows_unnamed: table.unnamed,
         analysis: None,
-        waits_left_out: Some(wait_states::row("", "", &table.waits_left_out)),
+        waits_left_out: Some(wait_states::row(None, "", &table.waits_left_out)),
         wait_states: None,
         messages: None,
         interval: None,
@@ -48,9 +48,8 @@ pub fn cut(reply: &mut v1::CallSitesReply, rows_max: u32) {
         if let Some(calls) = &row.calls {
             add(&mut left_out, calls);
         }
-        for waits in &row.waits {
-            add_waits(&mut waits_left_out, waits);
-        }
+        let whole = row.waits.iter().filter(|waits| waits.part_of.is_empty());
+        whole.for_each(|waits| add_waits(&mut waits_left_out, waits));
         reply.rows_left_out = reply.rows_left_out.saturating_add(1);
     }
     reply.left_out = Some(left_out);
@@ -81,6 +80,7 @@ pub(super) fn row(site: &Site, of: &SiteStats, bins: Bins) -> v1::CallSiteRow {
 fn waits(of: &BTreeMap<WaitState, SiteWaits>) -> Vec<v1::SiteWaitRow> {
     let row = |(state, of): (&WaitState, &SiteWaits)| v1::SiteWaitRow {
         wait_state: state.name().to_owned(),
+        part_of: wait_states::part_of(*state),
         waits: of.waited.waits,
         time_ns: of.waited.ns,
         max_ns: of.waited.max_ns,

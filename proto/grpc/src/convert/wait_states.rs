@@ -1,7 +1,7 @@
 //! Converts wait states to their message for clients.
 
 use crate::v1;
-use invivo_proto::control::wait_states::{Kind, RankWaits, WaitStates, Waited};
+use invivo_proto::control::wait_states::{Kind, RankWaits, WaitState, WaitStates, Waited};
 use invivo_proto::ids::{CommId, Rank};
 use invivo_proto::mpi;
 use std::cmp::Reverse;
@@ -14,7 +14,7 @@ pub fn reply(waits: &WaitStates, coverage: v1::Coverage) -> v1::WaitStatesReply 
     ranks.sort_by_key(|of| Reverse(of.waited_ns.max(of.caused_ns)));
     let by_communicator = waits.communicators.iter().map(|(comm, states)| {
         let rows = states.iter();
-        let rows = rows.map(|(state, waited)| row(state.name(), "", waited));
+        let rows = rows.map(|(state, waited)| row(Some(*state), "", waited));
         v1::CommunicatorWaits {
             communicator: communicator(*comm),
             rows: rows.collect(),
@@ -22,7 +22,8 @@ pub fn reply(waits: &WaitStates, coverage: v1::Coverage) -> v1::WaitStatesReply 
     });
     let mut communicators: Vec<v1::CommunicatorWaits> = by_communicator.collect();
     communicators.sort_by_key(|of| {
-        let times = of.rows.iter().map(|row| row.time_ns);
+        let whole = of.rows.iter().filter(|row| row.part_of.is_empty());
+        let times = whole.map(|row| row.time_ns);
         Reverse(times.fold(0, u64::saturating_add))
     });
     let calls = &waits.calls;
@@ -32,7 +33,7 @@ pub fn reply(waits: &WaitStates, coverage: v1::Coverage) -> v1::WaitStatesReply 
         ranks,
         ranks_total: waits.ranks_total,
         communicators,
-        communicators_left_out: Some(row("", "", &waits.communicators_left_out)),
+        communicators_left_out: Some(row(None, "", &waits.communicators_left_out)),
         unblamed_ns: waits.unblamed_ns,
         calls: Some(v1::CollectiveCalls {
             met: calls.met,
@@ -50,13 +51,19 @@ pub fn reply(waits: &WaitStates, coverage: v1::Coverage) -> v1::WaitStatesReply 
 }
 
 fn kind_row((&(state, region), waited): (&Kind, &Waited)) -> v1::WaitStateRow {
-    row(state.name(), mpi::name(region), waited)
+    row(Some(state), mpi::name(region), waited)
 }
 
-/// One row.
-pub(super) fn row(wait_state: &str, function: &str, waited: &Waited) -> v1::WaitStateRow {
+/// The name of the wait state that one is a part of; empty: of none.
+pub(super) fn part_of(state: WaitState) -> String {
+    state.part_of().map_or("", WaitState::name).to_owned()
+}
+
+/// One row, of a wait state or of all together.
+pub(super) fn row(state: Option<WaitState>, function: &str, waited: &Waited) -> v1::WaitStateRow {
     v1::WaitStateRow {
-        wait_state: wait_state.to_owned(),
+        wait_state: state.map_or("", WaitState::name).to_owned(),
+        part_of: state.map(part_of).unwrap_or_default(),
         function: function.to_owned(),
         waits: waited.waits,
         time_ns: waited.ns,
@@ -71,6 +78,7 @@ fn rank_waits((rank, of): (&Rank, &RankWaits)) -> v1::RankWaits {
         .iter()
         .map(|(&(state, region), share)| v1::RankWaitRow {
             wait_state: state.name().to_owned(),
+            part_of: part_of(state),
             function: mpi::name(region).to_owned(),
             waits: share.waits,
             time_ns: share.ns,
@@ -78,7 +86,8 @@ fn rank_waits((rank, of): (&Rank, &RankWaits)) -> v1::RankWaits {
             caused_ns: share.caused_ns,
         });
     let rows: Vec<v1::RankWaitRow> = rows.collect();
-    let sum = |ns: fn(&v1::RankWaitRow) -> u64| rows.iter().map(ns).fold(0, u64::saturating_add);
+    let whole = || rows.iter().filter(|row| row.part_of.is_empty());
+    let sum = |ns: fn(&v1::RankWaitRow) -> u64| whole().map(ns).fold(0, u64::saturating_add);
     v1::RankWaits {
         rank: rank.0,
         waited_ns: sum(|row| row.time_ns),
@@ -118,6 +127,8 @@ mod tests {
             kinds: [
                 ((WaitState::LateSender, RegionId(1)), share(ns, caused_ns)),
                 ((WaitState::WaitAtNxN, RegionId(2)), share(1, 2)),
+                // A part of another one counts once.
+                ((WaitState::LateSenderWrongOrder, RegionId(1)), share(ns, 0)),
             ]
             .into(),
         };
@@ -125,6 +136,7 @@ mod tests {
             kinds: [
                 ((WaitState::LateSender, RegionId(1)), waited(5)),
                 ((WaitState::WaitAtNxN, RegionId(2)), waited(7)),
+                ((WaitState::LateSenderWrongOrder, RegionId(1)), waited(4)),
             ]
             .into(),
             ranks: [(Rank(0), of(10, 20)), (Rank(1), of(30, 0))].into(),
@@ -132,12 +144,16 @@ mod tests {
             ..WaitStates::default()
         };
         let reply = reply(&waits, v1::Coverage::default());
-        let names: Vec<&str> = reply
-            .rows
-            .iter()
-            .map(|row| row.wait_state.as_str())
-            .collect();
-        assert_eq!(names, ["Wait at N x N", "Late Sender"]);
+        let rows = reply.rows.iter();
+        let names = rows.map(|row| (row.wait_state.as_str(), row.part_of.as_str()));
+        assert_eq!(
+            names.collect::<Vec<_>>(),
+            [
+                ("Wait at N x N", ""),
+                ("Late Sender", ""),
+                ("Late Sender, Wrong Order", "Late Sender")
+            ]
+        );
         let ranks = reply
             .ranks
             .iter()

@@ -786,6 +786,10 @@ pub struct SiteWaitRow {
     /// is waited for.
     #[prost(message, repeated, tag = "6")]
     pub causers: ::prost::alloc::vec::Vec<Causer>,
+    /// The wait state that this one is a part of, by name, so that its time is in that one's row as
+    /// well; empty: of none.
+    #[prost(string, tag = "7")]
+    pub part_of: ::prost::alloc::string::String,
 }
 /// A rank for which others waited.
 #[derive(serde::Deserialize)]
@@ -1484,6 +1488,10 @@ pub struct WaitStateRow {
     /// The rank that had the longest.
     #[prost(uint32, tag = "6")]
     pub max_rank: u32,
+    /// The wait state that this one is a part of, by name, so that its time is in that one's row as
+    /// well; empty: of none.
+    #[prost(string, tag = "7")]
+    pub part_of: ::prost::alloc::string::String,
 }
 /// What one rank waited, and made others wait.
 #[derive(serde::Deserialize)]
@@ -1528,6 +1536,10 @@ pub struct RankWaitRow {
     /// For how long these waited, in ns.
     #[prost(uint64, tag = "6")]
     pub caused_ns: u64,
+    /// The wait state that this one is a part of, by name, so that its time is in that one's row as
+    /// well; empty: of none.
+    #[prost(string, tag = "7")]
+    pub part_of: ::prost::alloc::string::String,
 }
 /// Waits on one communicator.
 #[derive(serde::Deserialize)]

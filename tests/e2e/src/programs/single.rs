@@ -26,6 +26,27 @@ pub fn program_as<const N: usize>(
     command
 }
 
+/// The program of ranks with threads of OpenMP.
+pub fn hybrid(family: Family) -> Vec<OsString> {
+    let source = sources().join("hybrid.c");
+    let mut watched = vec![source.clone()];
+    watched.extend(in_folder("common", "h"));
+    watched.extend(in_folder("healthy", "h"));
+    let built = build(family, "hybrid", &watched, |target| {
+        let mut compile = family.compiler("mpicc");
+        compile
+            .args(C_FLAGS)
+            .arg("-fopenmp")
+            .arg("-I")
+            .arg(sources().join("common"))
+            .arg(&source)
+            .arg("-o")
+            .arg(target);
+        vec![compile]
+    });
+    vec![built.into()]
+}
+
 /// A program that looks as if MPI were linked into it statically, and does nothing with it.
 pub fn with_mpi_inside() -> Vec<OsString> {
     let source = sources().join("static_mpi.c");

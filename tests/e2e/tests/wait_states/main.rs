@@ -119,7 +119,8 @@ fn differences_by_site(of: &Answer, ranks: u32) -> Vec<String> {
         let line = lines(function).swap_remove(*nth);
         let is_it = |(name, at, waits): &&(&str, String, &Value)| {
             let state = waits["wait_state"].as_str().unwrap_or_default();
-            name == function && *at == line && !state.contains("Completion")
+            let is_whole = !state.contains("Completion") && waits["part_of"] == "";
+            name == function && *at == line && is_whole
         };
         let Some((.., waits)) = told.iter().find(is_it) else {
             panic!("nobody waits in {function} at {line}: {}", of.by_site);

@@ -1,0 +1,322 @@
+//! Late senders that a receiver waited for although another message was there: one that it received
+//! later had been sent earlier (Scalasca's Late Sender, Wrong Order).
+//!
+//! Pairs are found in any order, as sends of other places come when they come. So a late sender is
+//! compared with messages that were received later and are known already, and kept for those that
+//! are found after it. What is kept of either is bounded; what has no room is only not told.
+
+use super::calls::Late;
+use alloc::collections::VecDeque;
+use invivo_proto::control::wait_states::WaitState;
+
+/// Late senders of a receiver that are kept, as many as Scalasca keeps.
+pub const LATE_MAX: usize = 100;
+/// Messages of a receiver that are kept.
+pub const RECEIVED_MAX: usize = 512;
+
+/// A message, in job time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passed {
+    /// When the call was left that completed the receive.
+    pub received_ns: u64,
+    /// When the call was entered that sent it.
+    pub sent_ns: u64,
+}
+
+/// What one receiver has received.
+///
+/// Of both kinds only those are kept that no other one makes needless, so that each was sent before
+/// the next one, which was received later: a late sender before which another one was sent that was
+/// received later is told and gone; of messages that one tells as much.
+#[derive(Clone, Debug, Default)]
+pub struct WrongOrder {
+    late: VecDeque<(Passed, Late)>,
+    received: VecDeque<Passed>,
+    /// By how much a late sender may be kept that sent later than one that was received later:
+    /// where clocks are off, those of late senders and of others are told apart from each other.
+    slack_ns: u64,
+}
+
+impl WrongOrder {
+    /// A message was received; `each` gets the waits for late senders that it had been sent before,
+    /// and was received after, and for how long it was there.
+    #[inline]
+    pub fn received(&mut self, of: Passed, each: impl FnMut(Late)) {
+        if (self.late.back()).is_some_and(|(last, _)| self.may_be_before(of, *last)) {
+            self.tell(of, each);
+        }
+        // As a rule it was received last.
+        while let Some(last) = self.received.back() {
+            if last.received_ns > of.received_ns {
+                return self.insert(of);
+            }
+            if last.sent_ns < of.sent_ns {
+                break;
+            }
+            self.received.pop_back();
+        }
+        self.push(self.received.len(), of);
+    }
+
+    fn tell(&mut self, of: Passed, mut each: impl FnMut(Late)) {
+        let before = |(late, _): &(Passed, Late)| late.received_ns < of.received_ns;
+        let mut at = match self.late.back().is_some_and(before) {
+            true => self.late.len(),
+            false => self.late.partition_point(before),
+        };
+        while at > 0 && self.may_be_before(of, self.late[at - 1].0) {
+            at -= 1;
+            if of.sent_ns < self.late[at].0.sent_ns
+                && let Some((_, wait)) = self.late.remove(at)
+            {
+                told(&wait, of, &mut each);
+            }
+        }
+    }
+
+    /// Whether a message may have been sent before this late sender or one that is kept before it.
+    #[inline]
+    fn may_be_before(&self, of: Passed, late: Passed) -> bool {
+        of.sent_ns < late.sent_ns.saturating_add(self.slack_ns)
+    }
+
+    /// One that is not the last.
+    fn insert(&mut self, of: Passed) {
+        let after = self.behind(of);
+        // One behind it tells as much.
+        if (self.received.get(after)).is_some_and(|later| later.sent_ns <= of.sent_ns) {
+            return;
+        }
+        let mut at = after;
+        while at > 0 && self.received[at - 1].sent_ns >= of.sent_ns {
+            at -= 1;
+        }
+        self.received.drain(at..after);
+        self.push(at, of);
+    }
+
+    /// Where those begin that were received later: as a rule there is none.
+    fn behind(&self, of: Passed) -> usize {
+        let before = |one: &Passed| one.received_ns <= of.received_ns;
+        match self.received.back().is_none_or(before) {
+            true => self.received.len(),
+            false => self.received.partition_point(before),
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, at: usize, of: Passed) {
+        match at == self.received.len() {
+            true => self.received.push_back(of),
+            false => self.received.insert(at, of),
+        }
+        if self.received.len() > RECEIVED_MAX {
+            self.received.pop_front();
+        }
+    }
+
+    /// It was waited for a late sender, in a call that was left then, and who sent by so much
+    /// before what was told of its message to [`WrongOrder::received`]; `each` gets the wait where
+    /// a message is known already that had been sent before, and was received later.
+    pub fn late(&mut self, of: Passed, off_ns: u64, wait: &Late, mut each: impl FnMut(Late)) {
+        self.slack_ns = self.slack_ns.max(off_ns);
+        // Of those received later the first one was sent first.
+        let later = self.received.get(self.behind(of));
+        if let Some(later) = later.filter(|later| later.sent_ns < of.sent_ns) {
+            return told(wait, *later, &mut each);
+        }
+        if self.late.len() >= LATE_MAX {
+            self.late.pop_front();
+        }
+        let key = |of: Passed| (of.received_ns, of.sent_ns);
+        let before = |(late, _): &(Passed, Late)| key(*late) <= key(of);
+        if self.late.back().is_none_or(before) {
+            return self.late.push_back((of, *wait));
+        }
+        let at = self.late.partition_point(before);
+        self.late.insert(at, (of, *wait));
+    }
+}
+
+/// All of the wait is in wrong order, and since the other message had been sent that was there.
+fn told(wait: &Late, other: Passed, each: &mut impl FnMut(Late)) {
+    each(Late {
+        state: WaitState::LateSenderWrongOrder,
+        ..*wait
+    });
+    let end_ns = wait.from_ns.saturating_add(wait.ns);
+    let from_ns = wait.from_ns.max(other.sent_ns);
+    if from_ns < end_ns {
+        each(Late {
+            state: WaitState::LateSenderOtherThere,
+            from_ns,
+            ns: end_ns - from_ns,
+            ..*wait
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use alloc::vec::Vec;
+    use invivo_proto::ids::{CommId, Rank, RegionId, SiteId};
+    use proptest::prelude::*;
+
+    /// A wait for a long time, of which only the end is known.
+    fn wait(number: u64) -> Late {
+        Late {
+            state: WaitState::LateSender,
+            waiter: Rank(0),
+            causer: Rank(1),
+            comm: CommId::WORLD,
+            region: RegionId(1),
+            site: SiteId(2),
+            from_ns: number,
+            before_ns: 0,
+            ns: 1,
+            error_ns: 0,
+        }
+    }
+
+    fn passed(received_ns: u64, sent_ns: u64) -> Passed {
+        Passed {
+            received_ns,
+            sent_ns,
+        }
+    }
+
+    /// All messages in this order, the late ones by their numbers; those told.
+    fn told_of(all: &[(Passed, Option<u64>)]) -> Vec<u64> {
+        let (mut order, mut told) = (WrongOrder::default(), Vec::new());
+        let mut each = |late: Late| {
+            if late.state == WaitState::LateSenderWrongOrder {
+                told.push(late.from_ns);
+            }
+        };
+        for (of, late) in all {
+            order.received(*of, &mut each);
+            if let Some(number) = late {
+                order.late(*of, 0, &wait(*number), &mut each);
+            }
+        }
+        told.sort_unstable();
+        told
+    }
+
+    #[test]
+    fn a_message_that_was_there_makes_it_wrong() {
+        // It waited until 50 for the first; the second had been sent at 10.
+        let late = (passed(60, 50), Some(1));
+        let there = (passed(70, 10), None);
+        assert_eq!(told_of(&[late, there]), [1]);
+        assert_eq!(told_of(&[there, late]), [1]);
+        // Sent later, received before, or in the same call.
+        for other in [passed(70, 55), passed(30, 10), passed(60, 10)] {
+            assert_eq!(told_of(&[late, (other, None)]), [0; 0], "{other:?}");
+            assert_eq!(told_of(&[(other, None), late]), [0; 0], "{other:?}");
+        }
+        // Once, however many there were.
+        assert_eq!(told_of(&[late, there, (passed(80, 20), None)]), [1]);
+    }
+
+    #[test]
+    fn it_is_said_for_how_long_the_other_was_there() {
+        // Waited from 20 to 50 for it.
+        let late = Late {
+            from_ns: 20,
+            ns: 30,
+            ..wait(0)
+        };
+        for (sent, expected) in [(35, (35, 15)), (10, (20, 30))] {
+            for is_known in [false, true] {
+                let (mut order, mut told) = (WrongOrder::default(), Vec::new());
+                let mut each = |late: Late| told.push((late.state, late.from_ns, late.ns));
+                let other = passed(70, sent);
+                if is_known {
+                    order.received(other, &mut each);
+                }
+                order.late(passed(60, 50), 0, &late, &mut each);
+                if !is_known {
+                    order.received(other, &mut each);
+                }
+                let (from_ns, ns) = expected;
+                assert_eq!(
+                    told,
+                    [
+                        (WaitState::LateSenderWrongOrder, 20, 30),
+                        (WaitState::LateSenderOtherThere, from_ns, ns)
+                    ]
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let mut order = WrongOrder::default();
+        for number in 0..1000 {
+            let of = passed(2 * number + 10, 2 * number + 5);
+            order.received(of, |_| panic!("in order"));
+            order.late(of, 0, &wait(number), |_| panic!("in order"));
+        }
+        assert_eq!(order.late.len(), LATE_MAX);
+        assert!(order.received.len() <= RECEIVED_MAX, "messages");
+        // The newest are kept.
+        let mut told = Vec::new();
+        order.received(passed(9999, 0), |late| {
+            told.push((late.state, late.from_ns))
+        });
+        told.retain(|(state, _)| *state == WaitState::LateSenderWrongOrder);
+        let mut told: Vec<u64> = told.into_iter().map(|(_, number)| number).collect();
+        told.sort_unstable();
+        assert_eq!(told, Vec::from_iter(900..1000));
+    }
+
+    proptest! {
+        /// In whatever order they are found, and however much later it is known that somebody
+        /// waited, as long as all have room. Senders' clocks may be off by so much.
+        #[test]
+        fn the_order_of_finding_does_not_matter(
+            (all, order) in proptest::collection::vec(
+                (0u64..40, 10u64..50, 0u64..6, any::<bool>()),
+                1..50,
+            )
+            .prop_flat_map(|all| {
+                let events = (0..2 * all.len()).collect::<Vec<usize>>();
+                (Just(all), Just(events).prop_shuffle())
+            }),
+        ) {
+            type Message = (u64, u64, u64, bool);
+            let (mut found, mut told) = (WrongOrder::default(), Vec::new());
+            let mut each = |late: Late| {
+                if late.state == WaitState::LateSenderWrongOrder {
+                    told.push(late.from_ns);
+                }
+            };
+            // The message itself, and then that it was waited for.
+            let mut seen = vec![false; all.len()];
+            for event in order {
+                let number = event / 2;
+                let (received, sent, off, is_late): Message = all[number];
+                if !core::mem::replace(&mut seen[number], true) {
+                    found.received(passed(received, sent + off), &mut each);
+                } else if is_late {
+                    let of = passed(received, sent - off);
+                    found.late(of, 2 * off, &wait(number as u64), &mut each);
+                }
+            }
+            told.sort_unstable();
+            let is_wrong = |&(received, sent, off, is_late): &Message| {
+                let was_there = |other: &Message| {
+                    other.0 > received && other.1 + other.2 < sent - off
+                };
+                is_late && all.iter().any(was_there)
+            };
+            let naive = (0u64..).zip(&all).filter(|(_, of)| is_wrong(of));
+            let naive: Vec<u64> = naive.map(|(number, _)| number).collect();
+            prop_assert_eq!(told, naive);
+        }
+    }
+}
