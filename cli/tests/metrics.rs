@@ -3,7 +3,7 @@
 mod support;
 
 use invivo_proto::control::link::{Answer, Ask};
-use invivo_proto::control::metrics::{Measured, MetricsStatus};
+use invivo_proto::control::metrics::{Measured, MetricsStatus, SYSTEM_METRICS};
 use invivo_proto::control::tree::{Acks, Order, Query};
 use invivo_proto::ids::Rank;
 use support::scripted_root::{Reply, acks, known};
@@ -44,7 +44,11 @@ async fn values_are_shown_with_the_ranks_that_have_them() {
         assert!(text.contains(line), "{line:?} is not in {text}");
     }
     let json = user.json(&["metrics", "--since", "10s", "--json"]).await;
-    assert_eq!(json["metrics"].as_array().map(Vec::len), Some(17));
+    // The system's, and the program's.
+    assert_eq!(
+        json["metrics"].as_array().map(Vec::len),
+        Some(SYSTEM_METRICS + 1)
+    );
     let values = &json["values"];
     assert_eq!(values.as_array().map(Vec::len), Some(3));
     assert_eq!(
