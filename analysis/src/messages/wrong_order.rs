@@ -32,18 +32,35 @@ pub struct Passed {
 pub struct WrongOrder {
     late: VecDeque<(Passed, Late)>,
     received: VecDeque<Passed>,
+    /// Those that were told, by when they were received: a message that is found later may have
+    /// been there for longer.
+    told: VecDeque<Told>,
+    /// No other message of theirs was sent later.
+    last_other_ns: u64,
     /// By how much a late sender may be kept that sent later than one that was received later:
     /// where clocks are off, those of late senders and of others are told apart from each other.
     slack_ns: u64,
+}
+
+/// A late sender that was told.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    received_ns: u64,
+    wait: Late,
+    /// When the other message was sent, of those that were found the one that was first.
+    other_ns: u64,
 }
 
 impl WrongOrder {
     /// A message was received; `each` gets the waits for late senders that it had been sent before,
     /// and was received after, and for how long it was there.
     #[inline]
-    pub fn received(&mut self, of: Passed, each: impl FnMut(Late)) {
+    pub fn received(&mut self, of: Passed, mut each: impl FnMut(Late)) {
+        if of.sent_ns < self.last_other_ns {
+            self.tell_longer(of, &mut each);
+        }
         if (self.late.back()).is_some_and(|(last, _)| self.may_be_before(of, *last)) {
-            self.tell(of, each);
+            self.tell(of, &mut each);
         }
         // As a rule it was received last.
         while let Some(last) = self.received.back() {
@@ -58,7 +75,20 @@ impl WrongOrder {
         self.push(self.received.len(), of);
     }
 
-    fn tell(&mut self, of: Passed, mut each: impl FnMut(Late)) {
+    /// It was there for longer than others that were found before.
+    #[cold]
+    fn tell_longer(&mut self, of: Passed, each: &mut impl FnMut(Late)) {
+        for told in &mut self.told {
+            if told.received_ns < of.received_ns && of.sent_ns < told.other_ns {
+                tell_there(&told.wait, of.sent_ns, told.other_ns, each);
+                told.other_ns = of.sent_ns;
+            }
+        }
+        let others = self.told.iter().map(|told| told.other_ns);
+        self.last_other_ns = others.max().unwrap_or(0);
+    }
+
+    fn tell(&mut self, of: Passed, each: &mut impl FnMut(Late)) {
         let before = |(late, _): &(Passed, Late)| late.received_ns < of.received_ns;
         let mut at = match self.late.back().is_some_and(before) {
             true => self.late.len(),
@@ -67,11 +97,39 @@ impl WrongOrder {
         while at > 0 && self.may_be_before(of, self.late[at - 1].0) {
             at -= 1;
             if of.sent_ns < self.late[at].0.sent_ns
-                && let Some((_, wait)) = self.late.remove(at)
+                && let Some((late, wait)) = self.late.remove(at)
             {
-                told(&wait, of, &mut each);
+                self.tell_first(late, &wait, of, each);
             }
         }
+    }
+
+    /// All of the wait is in wrong order, and since the other message had been sent that was there.
+    fn tell_first(&mut self, of: Passed, wait: &Late, other: Passed, each: &mut impl FnMut(Late)) {
+        each(Late {
+            state: WaitState::LateSenderWrongOrder,
+            ..*wait
+        });
+        tell_there(wait, other.sent_ns, u64::MAX, each);
+        if other.sent_ns <= wait.from_ns {
+            // For all of it.
+            return;
+        }
+        if self.told.len() >= LATE_MAX {
+            self.told.pop_front();
+        }
+        let before = |told: &Told| told.received_ns <= of.received_ns;
+        let at = match self.told.back().is_none_or(before) {
+            true => self.told.len(),
+            false => self.told.partition_point(before),
+        };
+        let told = Told {
+            received_ns: of.received_ns,
+            wait: *wait,
+            other_ns: other.sent_ns,
+        };
+        self.told.insert(at, told);
+        self.last_other_ns = self.last_other_ns.max(other.sent_ns);
     }
 
     /// Whether a message may have been sent before this late sender or one that is kept before it.
@@ -123,7 +181,8 @@ impl WrongOrder {
         // Of those received later the first one was sent first.
         let later = self.received.get(self.behind(of));
         if let Some(later) = later.filter(|later| later.sent_ns < of.sent_ns) {
-            return told(wait, *later, &mut each);
+            let later = *later;
+            return self.tell_first(of, wait, later, &mut each);
         }
         if self.late.len() >= LATE_MAX {
             self.late.pop_front();
@@ -138,19 +197,16 @@ impl WrongOrder {
     }
 }
 
-/// All of the wait is in wrong order, and since the other message had been sent that was there.
-fn told(wait: &Late, other: Passed, each: &mut impl FnMut(Late)) {
-    each(Late {
-        state: WaitState::LateSenderWrongOrder,
-        ..*wait
-    });
+/// Another message was there from then on, of which `told_ns` on has been told.
+fn tell_there(wait: &Late, since_ns: u64, told_ns: u64, each: &mut impl FnMut(Late)) {
     let end_ns = wait.from_ns.saturating_add(wait.ns);
-    let from_ns = wait.from_ns.max(other.sent_ns);
-    if from_ns < end_ns {
+    let (from_ns, to_ns) = (wait.from_ns.max(since_ns), end_ns.min(told_ns));
+    if from_ns < to_ns {
         each(Late {
             state: WaitState::LateSenderOtherThere,
             from_ns,
-            ns: end_ns - from_ns,
+            before_ns: end_ns - to_ns,
+            ns: to_ns - from_ns,
             ..*wait
         });
     }
@@ -290,10 +346,11 @@ mod tests {
         ) {
             type Message = (u64, u64, u64, bool);
             let (mut found, mut told) = (WrongOrder::default(), Vec::new());
-            let mut each = |late: Late| {
-                if late.state == WaitState::LateSenderWrongOrder {
-                    told.push(late.from_ns);
-                }
+            let mut there = vec![0; all.len()];
+            // Who waits is named by its number, and waited from 0 on.
+            let mut each = |late: Late| match late.state {
+                WaitState::LateSenderWrongOrder => told.push(u64::from(late.waiter.0)),
+                _ => there[late.waiter.0 as usize] += late.ns,
             };
             // The message itself, and then that it was waited for.
             let mut seen = vec![false; all.len()];
@@ -304,19 +361,26 @@ mod tests {
                     found.received(passed(received, sent + off), &mut each);
                 } else if is_late {
                     let of = passed(received, sent - off);
-                    found.late(of, 2 * off, &wait(number as u64), &mut each);
+                    let wait = Late {
+                        waiter: Rank(number as u32),
+                        ns: sent,
+                        ..wait(0)
+                    };
+                    found.late(of, 2 * off, &wait, &mut each);
                 }
             }
             told.sort_unstable();
-            let is_wrong = |&(received, sent, off, is_late): &Message| {
-                let was_there = |other: &Message| {
-                    other.0 > received && other.1 + other.2 < sent - off
-                };
-                is_late && all.iter().any(was_there)
+            // When the first of the others was sent.
+            let first = |&(received, sent, off, is_late): &Message| {
+                let others = all.iter().filter(|other| is_late && other.0 > received);
+                let others = others.map(|other| other.1 + other.2);
+                others.filter(|other| *other < sent - off).min()
             };
-            let naive = (0u64..).zip(&all).filter(|(_, of)| is_wrong(of));
+            let naive = (0u64..).zip(&all).filter(|(_, of)| first(of).is_some());
             let naive: Vec<u64> = naive.map(|(number, _)| number).collect();
             prop_assert_eq!(told, naive);
+            let longest = all.iter().map(|of| first(of).map_or(0, |other| of.1 - other));
+            prop_assert_eq!(there, longest.collect::<Vec<u64>>());
         }
     }
 }

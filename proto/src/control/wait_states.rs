@@ -41,7 +41,7 @@ pub enum WaitState {
     /// A part of Late Sender: all of the wait, where another message was received later that had
     /// been sent before the one that was waited for.
     LateSenderWrongOrder,
-    /// A part of that: since the other message had been sent, or one of several.
+    /// A part of that: since the other message had been sent, or the first of several.
     LateSenderOtherThere,
 }
 
