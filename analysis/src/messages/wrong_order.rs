@@ -9,10 +9,11 @@ use super::calls::Late;
 use alloc::collections::VecDeque;
 use invivo_proto::control::wait_states::WaitState;
 
-/// Late senders of a receiver that are kept, as many as Scalasca keeps.
-pub const LATE_MAX: usize = 100;
+/// Late senders of a receiver that are kept: records of ranks come in packets, one rank's after the
+/// other's, so that a message may be found long after those that were received later.
+pub const LATE_MAX: usize = 1024;
 /// Messages of a receiver that are kept.
-pub const RECEIVED_MAX: usize = 512;
+pub const RECEIVED_MAX: usize = 2048;
 
 /// A message, in job time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +36,6 @@ pub struct WrongOrder {
     /// Those that were told, by when they were received: a message that is found later may have
     /// been there for longer.
     told: VecDeque<Told>,
-    /// No other message of theirs was sent later.
-    last_other_ns: u64,
     /// By how much a late sender may be kept that sent later than one that was received later:
     /// where clocks are off, those of late senders and of others are told apart from each other.
     slack_ns: u64,
@@ -56,7 +55,7 @@ impl WrongOrder {
     /// and was received after, and for how long it was there.
     #[inline]
     pub fn received(&mut self, of: Passed, mut each: impl FnMut(Late)) {
-        if of.sent_ns < self.last_other_ns {
+        if (self.told.back()).is_some_and(|last| last.other_ns > of.sent_ns) {
             self.tell_longer(of, &mut each);
         }
         if (self.late.back()).is_some_and(|(last, _)| self.may_be_before(of, *last)) {
@@ -75,17 +74,21 @@ impl WrongOrder {
         self.push(self.received.len(), of);
     }
 
-    /// It was there for longer than others that were found before.
-    #[cold]
+    /// It was there for longer than others that were found before. Of two that were told the one
+    /// that was received later has no other message that was sent before the other one's.
     fn tell_longer(&mut self, of: Passed, each: &mut impl FnMut(Late)) {
-        for told in &mut self.told {
-            if told.received_ns < of.received_ns && of.sent_ns < told.other_ns {
-                tell_there(&told.wait, of.sent_ns, told.other_ns, each);
-                told.other_ns = of.sent_ns;
+        let before = |told: &Told| told.received_ns < of.received_ns;
+        let at = match self.told.back().is_some_and(before) {
+            true => self.told.len(),
+            false => self.told.partition_point(before),
+        };
+        for told in self.told.range_mut(..at).rev() {
+            if told.other_ns <= of.sent_ns {
+                break;
             }
+            tell_there(&told.wait, of.sent_ns, told.other_ns, each);
+            told.other_ns = of.sent_ns;
         }
-        let others = self.told.iter().map(|told| told.other_ns);
-        self.last_other_ns = others.max().unwrap_or(0);
     }
 
     fn tell(&mut self, of: Passed, each: &mut impl FnMut(Late)) {
@@ -129,7 +132,6 @@ impl WrongOrder {
             other_ns: other.sent_ns,
         };
         self.told.insert(at, told);
-        self.last_other_ns = self.last_other_ns.max(other.sent_ns);
     }
 
     /// Whether a message may have been sent before this late sender or one that is kept before it.
@@ -312,7 +314,7 @@ mod tests {
     #[test]
     fn what_is_kept_is_bounded() {
         let mut order = WrongOrder::default();
-        for number in 0..1000 {
+        for number in 0..4000 {
             let of = passed(2 * number + 10, 2 * number + 5);
             order.received(of, |_| panic!("in order"));
             order.late(of, 0, &wait(number), |_| panic!("in order"));
@@ -321,13 +323,13 @@ mod tests {
         assert!(order.received.len() <= RECEIVED_MAX, "messages");
         // The newest are kept.
         let mut told = Vec::new();
-        order.received(passed(9999, 0), |late| {
+        order.received(passed(99_999, 0), |late| {
             told.push((late.state, late.from_ns))
         });
         told.retain(|(state, _)| *state == WaitState::LateSenderWrongOrder);
         let mut told: Vec<u64> = told.into_iter().map(|(_, number)| number).collect();
         told.sort_unstable();
-        assert_eq!(told, Vec::from_iter(900..1000));
+        assert_eq!(told, Vec::from_iter(4000 - LATE_MAX as u64..4000));
     }
 
     proptest! {
