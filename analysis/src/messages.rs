@@ -361,7 +361,7 @@ impl Messages {
         }
         self.counters.pauses.shift(offset_ns);
         self.counters.calls.shift(offset_ns);
-        self.counters.forget_orders();
+        self.counters.shift_orders(offset_ns);
         self.matcher.shift(offset_ns);
         self.forget_sends();
         self.each_endpoint(|endpoint| endpoint.shift(offset_ns, error_ns));

@@ -101,6 +101,11 @@ impl Counters {
         }
     }
 
+    /// Job time is so far ahead of the clock that messages so far were told by.
+    pub fn shift_orders(&mut self, offset_ns: i64) {
+        self.orders.iter_mut().for_each(|of| of.shift(offset_ns));
+    }
+
     /// Messages so far are compared with no later ones.
     pub fn forget_orders(&mut self) {
         self.orders.fill(WrongOrder::default());

@@ -74,6 +74,27 @@ impl WrongOrder {
         self.push(self.received.len(), of);
     }
 
+    /// Job time is so far ahead of the clock that all so far was told by.
+    pub fn shift(&mut self, offset_ns: i64) {
+        let shift = |ns: &mut u64| *ns = ns.saturating_add_signed(offset_ns);
+        for (of, wait) in &mut self.late {
+            [&mut of.received_ns, &mut of.sent_ns, &mut wait.from_ns]
+                .into_iter()
+                .for_each(shift);
+        }
+        for of in &mut self.received {
+            [&mut of.received_ns, &mut of.sent_ns]
+                .into_iter()
+                .for_each(shift);
+        }
+        for told in &mut self.told {
+            let wait = &mut told.wait.from_ns;
+            [&mut told.received_ns, &mut told.other_ns, wait]
+                .into_iter()
+                .for_each(shift);
+        }
+    }
+
     /// It was there for longer than others that were found before. Of two that were told the one
     /// that was received later has no other message that was sent before the other one's.
     fn tell_longer(&mut self, of: Passed, each: &mut impl FnMut(Late)) {

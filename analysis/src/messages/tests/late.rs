@@ -108,6 +108,9 @@ fn what_was_before_a_reset_is_in_no_wrong_order() {
     };
     let reset = |places: &mut Places| each(places, |messages| messages.reset(job_ns(1360)));
     assert_eq!(wrong_order(0, reset), 0);
+    // Messages of before job time was known are compared with those behind it.
+    let learn = |places: &mut Places| each(places, |messages| messages.learn_time(0, 0));
+    assert_eq!(wrong_order(0, learn), 300);
     let anew = |places: &mut Places| each(places, |messages| messages.begin_anew(0));
     assert_eq!(wrong_order(0, anew), 0);
     let forget = |places: &mut Places| each(places, Messages::forget_orders);
