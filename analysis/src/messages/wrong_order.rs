@@ -1,9 +1,10 @@
 //! Late senders that a receiver waited for although another message was there: one that it received
 //! later had been sent earlier (Scalasca's Late Sender, Wrong Order).
 //!
-//! Pairs are found in any order, as sends of other places come when they come. So a late sender is
-//! compared with messages that were received later and are known already, and kept for those that
-//! are found after it. What is kept of either is bounded; what has no room is only not told.
+//! Pairs are found in any order, as records of ranks come in packets, one rank's after the other's.
+//! So a late sender is compared with messages that were received later and are known already, and
+//! kept for those that are found after it. What is kept of either is bounded; what has no room is
+//! only not told.
 
 use super::calls::Late;
 use alloc::collections::VecDeque;

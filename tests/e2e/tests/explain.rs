@@ -1,11 +1,10 @@
 //! What limits a job, in a sentence: programs whose limit is known, with the rank and the line.
 
-use invivo_e2e::job::{Job, Running};
+use invivo_e2e::job::Job;
 use invivo_e2e::mpi::Family;
 use invivo_e2e::paths;
 use invivo_e2e::programs::{Language, in_language, program};
 use serde_json::Value;
-use std::time::{Duration, Instant};
 
 const RANKS: u32 = 4;
 /// What is measured from the start.
@@ -99,17 +98,6 @@ fn the_function_of_the_culprit_is_named() {
     }
 }
 
-/// Lets the program of planted faults go on to one, and waits until values are of it alone.
-fn plant(running: &Running, kind: &str) {
-    running.tell(kind);
-    let begun = Instant::now();
-    while !running.logs().join(format!("running.{kind}")).exists() {
-        assert!(begun.elapsed() < Duration::from_secs(5), "{kind}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    std::thread::sleep(Duration::from_millis(500));
-}
-
 /// Of a rank that computes longer it is said whether it sleeps, has no processor, or writes.
 fn what_a_rank_does_outside_mpi_is_said(family: Family) {
     let command = program(family, "planted_faults", []);
@@ -117,7 +105,7 @@ fn what_a_rank_does_outside_mpi_is_said(family: Family) {
     let mut running = job.options(["--metrics", MEASURED]).start();
     running.wait_for_answers();
     let of = |kind: &str, rank: u32| {
-        plant(&running, kind);
+        running.go_on(kind);
         let told = running.client().json(&["explain", "--for", "3s"]);
         println!("{family:?} {kind}: {}", told["sentence"]);
         println!("{family:?} {kind}: {}", told["outside_mpi"]);
@@ -176,7 +164,7 @@ fn a_wrong_order_of_messages_is_said() {
         let job = Job::observed(family, RANKS, &command);
         let mut running = job.options(["--analyses", "all"]).start();
         running.wait_for_answers();
-        plant(&running, "wrong_order");
+        running.go_on("wrong_order");
         let look = || {
             let told = running.client().json(&["explain", "--for", "2s"]);
             println!("{family:?}: {}", told["sentence"]);

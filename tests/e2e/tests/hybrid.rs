@@ -6,7 +6,6 @@ use invivo_e2e::mpi::Family;
 use invivo_e2e::programs::hybrid;
 use serde_json::Value;
 use std::ffi::OsString;
-use std::time::{Duration, Instant};
 
 /// What is measured from the start.
 const MEASURED: &str = "usual@50ms";
@@ -26,17 +25,6 @@ fn start(family: Family, ranks: u32, processors: &str) -> Running {
     let mut running = job.options(["--metrics", MEASURED]).start();
     running.wait_for_answers();
     running
-}
-
-/// Lets the program go on to these rounds, and waits until values are of them alone.
-fn go_on(running: &Running, kind: &str) {
-    running.tell(kind);
-    let begun = Instant::now();
-    while !running.logs().join(format!("running.{kind}")).exists() {
-        assert!(begun.elapsed() < Duration::from_secs(5), "{kind}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    std::thread::sleep(Duration::from_millis(500));
 }
 
 /// What is said, at first or where it is this.
@@ -80,7 +68,7 @@ fn values(running: &Running, metric: &str) -> (u64, u64) {
 fn idle_threads_are_told(family: Family) {
     let running = start(family, 1, ON_ALL);
     // Both threads compute. What else runs on the machine takes processors, too, and is told.
-    go_on(&running, "both");
+    running.go_on("both");
     told(&running, |told| {
         let (none, others) = ("none".into(), "no_processor".into());
         [&none, &others].contains(&&told["limit"])
@@ -89,7 +77,7 @@ fn idle_threads_are_told(family: Family) {
             && part(told, "idle_threads_share") < 0.2
     });
 
-    go_on(&running, "serial");
+    running.go_on("serial");
     told(&running, |told| {
         told["limit"] == "idle_threads"
             && has(
@@ -105,7 +93,7 @@ fn idle_threads_are_told(family: Family) {
     assert_eq!(running.end().code(), 0);
 
     let running = start(family, 2, ON_ALL);
-    go_on(&running, "one_serial");
+    running.go_on("one_serial");
     told(&running, |told| {
         told["limit"] == "load_balance"
             && told["rank"] == 1
@@ -121,7 +109,7 @@ fn idle_threads_are_told(family: Family) {
 /// As launchers bind a rank where they are not told of its threads.
 fn threads_on_one_processor_are_told(family: Family) {
     let running = start(family, 1, ON_ONE);
-    go_on(&running, "both");
+    running.go_on("both");
     told(&running, |told| {
         let words = [
             "The ranks compute for ",

@@ -233,6 +233,17 @@ impl Running {
         File::create(self.logs().join(name)).expect("a file for the program");
     }
 
+    /// Lets a program of kinds of rounds go on to one, and waits until values are of it alone.
+    pub fn go_on(&self, kind: &str) {
+        self.tell(kind);
+        let begun = Instant::now();
+        while !self.logs().join(format!("running.{kind}")).exists() {
+            assert!(begun.elapsed() < Duration::from_secs(5), "{kind}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        std::thread::sleep(Duration::from_millis(500));
+    }
+
     /// Removes such a file.
     pub fn untell(&self, name: &str) {
         std::fs::remove_file(self.logs().join(name)).expect("a file for the program");
