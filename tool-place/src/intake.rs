@@ -102,6 +102,7 @@ pub struct Intake {
     waiting_max: usize,
     counts: Counts,
     last: Option<(u64, u64)>,
+    /// Room for those of one record.
     parts: Vec<Part>,
     open: Vec<OpenRegion>,
     /// Where all that is taken is written as well.
@@ -118,7 +119,7 @@ impl Intake {
             waiting_max,
             counts: Counts::default(),
             last: None,
-            parts: Vec::with_capacity(MAX_PARTS),
+            parts: vec![Part::default(); MAX_PARTS],
             open: Vec::new(),
             tap,
         }
@@ -354,8 +355,9 @@ impl Intake {
         let mut result = Ok(());
         while taken < bytes.len() {
             match record(decoder, bytes, &mut at, &mut self.parts, &mut self.open) {
-                Ok(Decoded::Call(call, _)) => {
-                    sink.call(&call, &self.parts);
+                Ok(Decoded::Call((), parts)) => {
+                    let call = decoder.call();
+                    sink.call(call, &self.parts[..parts]);
                     self.last = Some((call.end.saturating_sub(call.duration), call.end));
                     self.current.accounted += 1;
                     self.counts.calls += 1;
@@ -364,13 +366,13 @@ impl Intake {
                 Ok(Decoded::Enter { time, region }) => sink.enter(time, region),
                 Ok(Decoded::Leave { time }) => sink.leave(time),
                 Ok(Decoded::Open { time, .. }) => sink.open(time, &self.open),
-                Ok(Decoded::Continuation { end, .. }) => {
+                Ok(Decoded::Continuation { end, parts }) => {
                     // Of a call that was lost only the end is known.
                     let begin = self
                         .last
                         .filter(|last| last.1 == end)
                         .map_or(end, |last| last.0);
-                    sink.more(begin, end, &self.parts);
+                    sink.more(begin, end, &self.parts[..parts]);
                 }
                 Err(error) => {
                     result = Err(error);
@@ -411,13 +413,12 @@ fn record(
     decoder: &mut Decoder,
     bytes: &[u8],
     at: &mut usize,
-    parts: &mut Vec<Part>,
+    parts: &mut [Part],
     open: &mut Vec<OpenRegion>,
-) -> Result<Decoded, RecordError> {
-    let decoded = decoder.record(bytes, at)?;
-    parts.clear();
-    for _ in 0..decoded.parts() {
-        parts.push(decoder.part(bytes, at)?);
+) -> Result<Decoded<()>, RecordError> {
+    let decoded = decoder.read(bytes, at)?;
+    for part in &mut parts[..decoded.parts()] {
+        decoder.read_part(bytes, at, part)?;
     }
     if let Decoded::Open { count, .. } = decoded {
         open.clear();

@@ -83,11 +83,12 @@ impl core::fmt::Display for RecordError {
 
 impl core::error::Error for RecordError {}
 
-/// What a record turned out to be.
+/// What a record turned out to be. `C` is the call itself, or nothing where that stays in the
+/// decoder ([`Decoder::call`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decoded {
+pub enum Decoded<C = Call> {
     /// A call with this many parts behind it.
-    Call(Call, usize),
+    Call(C, usize),
     /// This many more parts of the location's previous call, whose end is `end`.
     Continuation {
         /// The end of the call.
@@ -118,7 +119,7 @@ pub enum Decoded {
     },
 }
 
-impl Decoded {
+impl<C> Decoded<C> {
     /// How many parts follow, each to be read with [`Decoder::part`].
     #[inline(always)]
     pub fn parts(&self) -> usize {
@@ -130,6 +131,19 @@ impl Decoded {
             | Decoded::Open { .. } => 0,
         }
     }
+
+    /// The same with this call, where it is one.
+    #[inline(always)]
+    fn with<D>(self, call: D) -> Decoded<D> {
+        match self {
+            Decoded::Call(_, parts) => Decoded::Call(call, parts),
+            Decoded::Continuation { end, parts } => Decoded::Continuation { end, parts },
+            Decoded::Occupant(occupant) => Decoded::Occupant(occupant),
+            Decoded::Enter { time, region } => Decoded::Enter { time, region },
+            Decoded::Leave { time } => Decoded::Leave { time },
+            Decoded::Open { time, count } => Decoded::Open { time, count },
+        }
+    }
 }
 
 /// Reads the records of one packet, in as many steps as its bytes arrive in.
@@ -138,6 +152,9 @@ pub struct Decoder {
     context: Context<Facts>,
     /// Facts say where calls were made.
     has_sites: bool,
+    /// The call read last. It is made where it stays: a processor waits for what is copied right
+    /// after its fields were written one by one.
+    call: Call,
 }
 
 /// The first version of packets whose facts have call sites.
@@ -154,6 +171,7 @@ impl Decoder {
         Decoder {
             context: Context::new(base_time, next_request),
             has_sites: version >= SITES_SINCE,
+            call: Call::default(),
         }
     }
 
@@ -162,11 +180,23 @@ impl Decoder {
         self.context.time
     }
 
+    /// The call read last.
+    #[inline(always)]
+    pub fn call(&self) -> &Call {
+        &self.call
+    }
+
+    /// As [`Decoder::read`], with a copy of the call.
+    #[inline]
+    pub fn record(&mut self, bytes: &[u8], at: &mut usize) -> Result<Decoded, RecordError> {
+        self.read(bytes, at).map(|decoded| decoded.with(self.call))
+    }
+
     /// Reads the record at `*at` and moves `*at` behind it; its parts must be read next, each with
     /// [`Decoder::part`]. After an error neither `*at` nor the decoder may be used for this packet
     /// again.
     #[inline(always)]
-    pub fn record(&mut self, bytes: &[u8], at: &mut usize) -> Result<Decoded, RecordError> {
+    pub fn read(&mut self, bytes: &[u8], at: &mut usize) -> Result<Decoded<()>, RecordError> {
         let start = *at;
         let token = next(bytes, at)?;
         if token == TOKEN_CONTINUATION {
@@ -193,41 +223,36 @@ impl Decoder {
             };
         }
 
-        let facts = self.facts(bytes, at, token & 0x7f)?;
+        let slot = self.facts(bytes, at, token & 0x7f)?;
+        self.call.facts = self.context.dictionary[slot];
+        let kind = self.call.facts.kind;
         // A completion is a part of the call that completed it, never a record of its own.
-        if facts.kind.completes() {
+        if kind.completes() {
             return Err(RecordError {
                 offset: start,
-                fault: RecordFault::UnknownKind(facts.kind as u8),
+                fault: RecordFault::UnknownKind(kind as u8),
             });
         }
 
-        let mut call = Call {
-            facts,
-            end: self.pass(bytes, at)?,
-            duration: number(bytes, at)?,
-            ordinal: 0,
-            request: 0,
-        };
-
-        if facts.kind.has_ordinal() {
+        self.call.end = self.pass(bytes, at)?;
+        self.call.duration = number(bytes, at)?;
+        self.call.ordinal = 0;
+        if kind.has_ordinal() {
             self.context.ordinal = self
                 .context
                 .ordinal
                 .wrapping_add(unzigzag(number(bytes, at)?) as u64);
-            call.ordinal = self.context.ordinal;
+            self.call.ordinal = self.context.ordinal;
         }
 
-        if facts.kind.posts() {
-            call.request = self.take_request();
-        }
+        self.call.request = if kind.posts() { self.take_request() } else { 0 };
         let parts = if token & 0x80 != 0 {
             self.parts(bytes, at)?
         } else {
             0
         };
 
-        Ok(Decoded::Call(call, parts))
+        Ok(Decoded::Call((), parts))
     }
 
     /// Reads one announced open region.
@@ -255,15 +280,25 @@ impl Decoder {
     /// Reads one announced part.
     #[inline]
     pub fn part(&mut self, bytes: &[u8], at: &mut usize) -> Result<Part, RecordError> {
-        let token = next(bytes, at)?;
-        let facts = self.facts(bytes, at, token)?;
-        let mut part = Part {
-            facts,
-            request: 0,
-            posted: 0,
-        };
+        let mut part = Part::default();
+        self.read_part(bytes, at, &mut part)?;
+        Ok(part)
+    }
 
-        if facts.kind.completes() {
+    /// Reads one announced part, to where it stays.
+    #[inline]
+    pub fn read_part(
+        &mut self,
+        bytes: &[u8],
+        at: &mut usize,
+        part: &mut Part,
+    ) -> Result<(), RecordError> {
+        let token = next(bytes, at)?;
+        let slot = self.facts(bytes, at, token)?;
+        part.facts = self.context.dictionary[slot];
+        (part.request, part.posted) = (0, 0);
+        let kind = part.facts.kind;
+        if kind.completes() {
             self.context.last_completed = self
                 .context
                 .last_completed
@@ -271,11 +306,11 @@ impl Decoder {
             part.request = self.context.last_completed;
             // The age counts from the end of the call that the part belongs to.
             part.posted = self.context.time.saturating_sub(number(bytes, at)?);
-        } else if facts.kind.posts() {
+        } else if kind.posts() {
             part.request = self.take_request();
         }
 
-        Ok(part)
+        Ok(())
     }
 
     fn take_request(&mut self) -> u64 {
@@ -297,19 +332,19 @@ impl Decoder {
         Ok(parts as usize)
     }
 
+    /// Where in the dictionary the facts are.
     #[inline(always)]
-    fn facts(&mut self, bytes: &[u8], at: &mut usize, token: u8) -> Result<Facts, RecordError> {
+    fn facts(&mut self, bytes: &[u8], at: &mut usize, token: u8) -> Result<usize, RecordError> {
         let offset = *at - 1;
         if usize::from(token) < DICTIONARY_SLOTS {
-            let facts = self.context.dictionary[usize::from(token)];
             // Region 0 is no function: the slot was never filled.
-            if facts.region.0 == 0 {
+            if self.context.dictionary[usize::from(token)].region.0 == 0 {
                 return Err(RecordError {
                     offset,
                     fault: RecordFault::EmptySlot(token),
                 });
             }
-            return Ok(facts);
+            return Ok(usize::from(token));
         }
 
         if token != TOKEN_LITERAL {
@@ -344,8 +379,9 @@ impl Decoder {
             facts.slot_without_sites()
         };
 
-        self.context.dictionary[slot & (DICTIONARY_SLOTS - 1)] = facts;
-        Ok(facts)
+        let slot = slot & (DICTIONARY_SLOTS - 1);
+        self.context.dictionary[slot] = facts;
+        Ok(slot)
     }
 }
 
@@ -377,7 +413,7 @@ fn program_region(bytes: &[u8], at: &mut usize) -> Result<RegionId, RecordError>
 }
 
 /// What stands before the open regions.
-fn open(bytes: &[u8], at: &mut usize, time: u64) -> Result<Decoded, RecordError> {
+fn open(bytes: &[u8], at: &mut usize, time: u64) -> Result<Decoded<()>, RecordError> {
     let offset = *at;
     let count = number(bytes, at)?;
     // Callers make room by this number, so it is checked before they do.

@@ -2,8 +2,8 @@
 //! it takes for each call, with one location and with many, and which share of it decoding, storing
 //! and each analysis have; and what records of fixed size would take. Prints one JSON object per
 //! measurement; fails where an answer is not what the recording says. Arguments: the files that
-//! xtask/bench/stream.c wrote on four ranks, without the rank's number (`target/bench/melt`), and
-//! how many locations, unless all numbers of them are meant.
+//! xtask/bench/stream.c wrote on four ranks, without the rank's number (`target/bench/melt`), how
+//! many locations, unless all numbers of them are meant, and one stage, unless all are.
 
 mod allocations;
 mod answers;
@@ -38,13 +38,17 @@ fn main() -> Result<()> {
     let files = arguments.next().context("where the recorded calls are")?;
     let recorded = Recorded::read(Path::new(&files))?;
     let only: Option<u32> = arguments.next().map(|only| only.parse()).transpose()?;
+    let stage = arguments.next();
     let wanted = LOCATIONS
         .into_iter()
         .filter(|all| only.is_none_or(|only| only == *all));
     for locations in wanted {
-        run(&recorded, locations, turns(locations))?;
+        run(&recorded, locations, turns(locations), stage.as_deref())?;
     }
-    raw::run(&recorded)
+    match stage {
+        Some(_) => Ok(()),
+        None => raw::run(&recorded),
+    }
 }
 
 /// How often the recorded run is played: when the second half begins, which is measured, buffers
@@ -63,7 +67,7 @@ trait Stage {
     fn check(&mut self, expected: &Expected) -> Result<()>;
 }
 
-fn run(recorded: &Recorded, locations: u32, turns: u64) -> Result<()> {
+fn run(recorded: &Recorded, locations: u32, turns: u64, only: Option<&str>) -> Result<()> {
     let mut feed = Feed::new(recorded, locations, turns)?;
     let expected = Expected::of(recorded, locations, turns);
     let whole = |name, on| whole::Whole::new(name, on, locations, BUFFER_BYTES);
@@ -73,6 +77,7 @@ fn run(recorded: &Recorded, locations: u32, turns: u64) -> Result<()> {
         stages.push(Box::new(whole("none", AnalysisSet::NONE)?));
         stages.extend(parts::all(locations, BUFFER_BYTES)?);
     }
+    stages.retain(|stage| only.is_none_or(|only| only == stage.name()));
     let mut messages = Vec::new();
     let mut half_bytes = None;
     for batch in 0.. {
