@@ -209,22 +209,37 @@ impl Messages {
                 };
                 let endpoint = endpoint(of, Side::Send, facts.bytes_out, error_ns, sender, posted);
                 self.counters.sent(&endpoint);
-                self.resolve(of.rank, pattern, Side::Send, endpoint, of.communicators);
+                self.resolve(of.rank, &pattern, Side::Send, &endpoint, of.communicators);
             }
             RecordKind::PostRecv => of_rank.receives.post(request, posted, pattern),
             RecordKind::Recv if facts.peer >= 0 => {
                 let bytes = facts.bytes_in;
                 let endpoint = endpoint(of, Side::Receive, bytes, error_ns, last, of.begin);
                 self.counters.received(&endpoint);
-                of_rank.receives.receive(pattern, endpoint, ready);
+                if of_rank.receives.receive(&pattern, &endpoint, ready) {
+                    self.resolve(
+                        of.rank,
+                        &pattern,
+                        Side::Receive,
+                        &endpoint,
+                        of.communicators,
+                    );
+                }
             }
             RecordKind::CompletedRecv if facts.peer >= 0 => {
                 let bytes = facts.bytes_in;
                 let endpoint = endpoint(of, Side::Receive, bytes, error_ns, last, posted);
                 self.counters.received(&endpoint);
-                of_rank
-                    .receives
-                    .completed(request, posted, pattern, endpoint, ready);
+                let receives = &mut of_rank.receives;
+                if receives.completed(request, posted, &pattern, &endpoint, ready) {
+                    self.resolve(
+                        of.rank,
+                        &pattern,
+                        Side::Receive,
+                        &endpoint,
+                        of.communicators,
+                    );
+                }
             }
             // Cancelled, or from MPI_PROC_NULL: the receive took no message, and no longer holds
             // others back.
@@ -245,19 +260,20 @@ impl Messages {
         // Taken out, as `resolve` borrows all of `self`; put back to reuse its memory.
         let mut ready = core::mem::take(&mut self.ready);
         for (from, endpoint) in ready.drain(..) {
-            self.resolve(rank, from, Side::Receive, endpoint, communicators);
+            self.resolve(rank, &from, Side::Receive, &endpoint, communicators);
         }
         self.ready = ready;
     }
 
-    /// Finds the channel of an endpoint, or lets it wait until that is known.
+    /// Finds the channel of an endpoint, or lets it wait until that is known. An endpoint is given
+    /// on where it was made: a processor waits for what is copied right after it was written.
     #[inline]
     fn resolve(
         &mut self,
         rank: Rank,
-        with: Pattern,
+        with: &Pattern,
         side: Side,
-        endpoint: Endpoint,
+        endpoint: &Endpoint,
         communicators: &Communicators,
     ) {
         let key = (rank, with.comm, with.peer);
@@ -268,12 +284,13 @@ impl Messages {
             && self
                 .channel(communicators, key, tag, side)
                 .is_some_and(|channel| self.deliver(channel, side, endpoint));
-        let unresolved = Unresolved {
-            side,
-            tag,
-            endpoint,
-        };
         if !goes {
+            let endpoint = *endpoint;
+            let unresolved = Unresolved {
+                side,
+                tag,
+                endpoint,
+            };
             self.wait(key, unresolved, communicators);
         }
     }
@@ -294,7 +311,7 @@ impl Messages {
         for key in self.unknown.keys() {
             for one in self.unknown.take(&key) {
                 let channel = self.channel(communicators, key, one.tag, one.side);
-                let goes = |channel| self.deliver(channel, one.side, one.endpoint);
+                let goes = |channel| self.deliver(channel, one.side, &one.endpoint);
                 if !channel.is_some_and(goes) {
                     self.wait(key, one, communicators);
                 }
@@ -305,7 +322,7 @@ impl Messages {
     /// To its other endpoint, here or at another place. False where it is not known which place
     /// that is.
     #[inline]
-    fn deliver(&mut self, channel: Channel, side: Side, endpoint: Endpoint) -> bool {
+    fn deliver(&mut self, channel: Channel, side: Side, endpoint: &Endpoint) -> bool {
         // A receive is always at the place of its own rank; only sends travel.
         if side == Side::Receive || self.numbers.index(channel.destination).is_some() {
             self.meet(channel, side, endpoint);
@@ -314,14 +331,14 @@ impl Messages {
         let Some(place) = (self.place_of)(channel.destination) else {
             return false;
         };
-        if !self.outbox.push(place, channel, &endpoint) {
-            self.counters.unmatched(&endpoint, UnmatchedReason::Limit);
+        if !self.outbox.push(place, channel, endpoint) {
+            self.counters.unmatched(endpoint, UnmatchedReason::Limit);
         }
         true
     }
 
     #[inline]
-    fn meet(&mut self, channel: Channel, side: Side, endpoint: Endpoint) {
+    fn meet(&mut self, channel: Channel, side: Side, endpoint: &Endpoint) {
         let lost_ns = self
             .numbers
             .index(channel.destination)

@@ -194,9 +194,16 @@ impl Traffic {
     pub fn follow_waits(&mut self, follows: bool) {
         // What was not told is the whole of no part.
         if follows != self.follows_waits {
+            self.settle();
             self.messages.forget_orders();
         }
         self.follows_waits = follows;
+    }
+
+    /// All that is known of messages is told of waits; to be asked before these are.
+    pub fn settle(&mut self) {
+        self.messages.settle();
+        self.take_late();
     }
 
     /// Waits for late senders that matching has found.

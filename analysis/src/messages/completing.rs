@@ -154,6 +154,12 @@ impl Messages {
         self.counters.forget_orders();
     }
 
+    /// Messages so far are compared with each other: what of their waiting is in wrong order is told
+    /// then, or later.
+    pub fn settle(&mut self) {
+        self.counters.settle_orders();
+    }
+
     /// Calls that waited for late senders or receivers, since this was asked last; to be asked
     /// after everything that may match messages. `each` gets them.
     #[inline]

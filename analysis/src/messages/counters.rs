@@ -111,6 +111,14 @@ impl Counters {
         self.orders.fill(WrongOrder::default());
     }
 
+    /// Messages so far are compared with each other.
+    pub fn settle_orders(&mut self) {
+        let all = &mut self.late;
+        for of in &mut self.orders {
+            of.settle(|wrong| all.push(wrong));
+        }
+    }
+
     /// Whether an endpoint is counted. An endpoint timed before job time was known counts by its
     /// clipping alone.
     #[inline]

@@ -52,19 +52,19 @@ impl Matcher {
         &mut self,
         channel: Channel,
         side: Side,
-        endpoint: Endpoint,
+        endpoint: &Endpoint,
         lost_ns: u64,
         counters: &mut Counters,
     ) {
         // Its receive may be among the lost records; to keep it would shift all later pairs of the
         // channel.
         if side == Side::Send && endpoint.begin_ns <= lost_ns {
-            return counters.unmatched(&endpoint, UnmatchedReason::Missing);
+            return counters.unmatched(endpoint, UnmatchedReason::Missing);
         }
 
         // Its receive may have been given up for lack of room.
         if side == Side::Send && endpoint.begin_ns <= self.given_up_ns {
-            return counters.unmatched(&endpoint, UnmatchedReason::Limit);
+            return counters.unmatched(endpoint, UnmatchedReason::Limit);
         }
 
         if self.waiting.len() >= WAITING_MAX || self.waiting.blocks() >= BLOCKS_MAX {
@@ -72,8 +72,8 @@ impl Matcher {
         }
         self.waiting.meet(channel, side, endpoint, |other| {
             let (send, receive) = match side {
-                Side::Send => (&endpoint, other),
-                Side::Receive => (other, &endpoint),
+                Side::Send => (endpoint, other),
+                Side::Receive => (other, endpoint),
             };
             match impossible(send, receive, lost_ns) {
                 None => {
@@ -168,7 +168,7 @@ mod tests {
                 posted: 0,
                 marks: Marks::new(Side::Receive, SiteId::NONE, Clipping::Whole),
             };
-            matcher.meet(channel, Side::Receive, endpoint, 0, &mut counters);
+            matcher.meet(channel, Side::Receive, &endpoint, 0, &mut counters);
         }
 
         let waiting = matcher.waiting().len();

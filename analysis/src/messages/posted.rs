@@ -66,7 +66,7 @@ impl<R> Default for InOrder<R> {
     }
 }
 
-impl<R> InOrder<R> {
+impl<R: Copy> InOrder<R> {
     /// Completed receives that are held back.
     #[cfg(test)]
     pub fn held(&self) -> impl Iterator<Item = &R> {
@@ -94,31 +94,33 @@ impl<R> InOrder<R> {
         });
     }
 
-    /// A receive that was not posted under a number is complete; `out` gets what may be matched
-    /// now, in order.
+    /// A receive that was not posted under a number is complete: whether it may be matched now,
+    /// and then `out` gets what else may be, in order.
     #[inline]
-    pub fn receive(&mut self, channel: Pattern, receive: R, out: &mut Vec<(Pattern, R)>) {
+    pub fn receive(&mut self, channel: &Pattern, receive: &R, out: &mut Vec<(Pattern, R)>) -> bool {
         let order = self.order();
-        self.complete(order, channel, receive, out);
+        self.complete(order, channel, receive, out)
     }
 
-    /// The posted receive is complete; `out` gets what may be matched now, in order.
+    /// The posted receive is complete: whether it may be matched now, and then `out` gets what else
+    /// may be, in order.
     #[inline]
     pub fn completed(
         &mut self,
         request: u64,
         begin: u64,
-        channel: Pattern,
-        receive: R,
+        channel: &Pattern,
+        receive: &R,
         out: &mut Vec<(Pattern, R)>,
-    ) {
+    ) -> bool {
         let found = self.position(request, begin);
         // Its number alone will do where the begin was clipped.
         let found = found.or_else(|| self.posted.iter().position(|p| p.request == request));
         match found.and_then(|at| self.posted.remove(at)) {
             Some(posted) => {
-                self.complete(posted.order, channel, receive, out);
+                let goes = self.complete(posted.order, channel, receive, out);
                 self.release(&posted.pattern, out);
+                goes
             }
             None => self.receive(channel, receive, out),
         }
@@ -163,17 +165,24 @@ impl<R> InOrder<R> {
             .any(|posted| posted.pattern.covers(channel))
     }
 
+    /// Whether it goes now; else it is held back.
     #[inline]
-    fn complete(&mut self, order: u64, channel: Pattern, receive: R, out: &mut Vec<(Pattern, R)>) {
-        if !self.is_behind(order, &channel) {
-            out.push((channel, receive));
-            return;
+    fn complete(
+        &mut self,
+        order: u64,
+        channel: &Pattern,
+        receive: &R,
+        out: &mut Vec<(Pattern, R)>,
+    ) -> bool {
+        if !self.is_behind(order, channel) {
+            return true;
         }
-        self.held.insert(order, (channel, receive));
+        self.held.insert(order, (*channel, *receive));
         // What holds back so many will not complete any more.
         if self.held.len() > HELD_MAX {
             self.forget(out);
         }
+        false
     }
 
     /// Gives what only an open receive of this pattern has held back.

@@ -357,6 +357,7 @@ fn naive_wrong_orders(job: &Job) -> BTreeMap<Rank, u64> {
 fn wrong_orders(places: &mut Places) -> BTreeMap<Rank, u64> {
     let mut wrong: BTreeMap<Rank, u64> = BTreeMap::new();
     for place in &mut places.places {
+        place.messages.settle();
         place.messages.take_late(|one| {
             if one.state == WaitState::LateSenderWrongOrder {
                 *wrong.entry(one.waiter).or_default() += one.ns;

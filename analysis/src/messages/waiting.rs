@@ -118,7 +118,7 @@ struct Blocks {
 impl Blocks {
     /// A queue of one endpoint.
     #[inline]
-    fn begin(&mut self, side: Side, endpoint: Endpoint) -> Queue {
+    fn begin(&mut self, side: Side, endpoint: &Endpoint) -> Queue {
         let block = self.take(endpoint);
         Queue {
             head: block,
@@ -136,10 +136,10 @@ impl Blocks {
     }
 
     #[inline]
-    fn push(&mut self, queue: &mut Queue, endpoint: Endpoint) {
+    fn push(&mut self, queue: &mut Queue, endpoint: &Endpoint) {
         let end = usize::from(queue.end);
         if end < BLOCK {
-            self.all[queue.tail as usize].endpoints[end] = endpoint;
+            self.all[queue.tail as usize].endpoints[end] = *endpoint;
             queue.end += 1;
             return;
         }
@@ -170,17 +170,17 @@ impl Blocks {
 
     /// Puts an endpoint into a free block, and says which.
     #[inline]
-    fn take(&mut self, endpoint: Endpoint) -> u32 {
+    fn take(&mut self, endpoint: &Endpoint) -> u32 {
         self.used += 1;
         if let Some(at) = self.free.checked_sub(1) {
             let block = &mut self.all[at as usize];
             self.free = block.next;
-            block.endpoints[0] = endpoint;
+            block.endpoints[0] = *endpoint;
             block.next = NOTHING;
             return at;
         }
         self.all.push(Block {
-            endpoints: [endpoint; BLOCK],
+            endpoints: [*endpoint; BLOCK],
             next: NOTHING,
         });
         self.all.len() as u32 - 1
@@ -224,7 +224,7 @@ impl Waiting {
         &mut self,
         channel: Channel,
         side: Side,
-        endpoint: Endpoint,
+        endpoint: &Endpoint,
         mut judge: impl FnMut(&Endpoint) -> Verdict,
     ) {
         let Waiting {

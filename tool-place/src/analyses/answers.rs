@@ -34,7 +34,8 @@ impl Analyses {
     }
 
     /// The table of call sites so far or of some time, without names, with at most so many rows.
-    pub fn sites(&self, rows_max: u32, past: Option<Past>) -> Found {
+    pub fn sites(&mut self, rows_max: u32, past: Option<Past>) -> Found {
+        self.settle_waits();
         let chosen = self.chosen(past);
         let rows = rows(&chosen, |piece| &piece.sites, || self.sites.rows());
         let distributions = self.distributions(&chosen);
@@ -121,7 +122,8 @@ impl Analyses {
     }
 
     /// Who waited for whom so far or in some time, with so many rows by rank at most.
-    pub fn wait_states(&self, ranks_max: u32, past: Option<Past>) -> WaitStates {
+    pub fn wait_states(&mut self, ranks_max: u32, past: Option<Past>) -> WaitStates {
+        self.settle_waits();
         let chosen = self.chosen(past);
         let mut partial = self.waits(&chosen).to_partial(ranks_max);
         // Calls that wait for others do so now.

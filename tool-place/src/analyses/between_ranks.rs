@@ -86,6 +86,12 @@ impl OneSink<'_> {
 }
 
 impl Analyses {
+    /// All that is known of messages is told of waits.
+    pub(super) fn settle_waits(&mut self) {
+        self.traffic.settle();
+        self.note_waiting();
+    }
+
     /// Waits for others that were found go where their rank's time is.
     #[inline]
     pub(super) fn note_waiting(&mut self) {

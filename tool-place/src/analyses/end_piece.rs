@@ -13,6 +13,7 @@ impl Analyses {
     /// A piece of the run is over, and everything that was recorded in it has been taken.
     pub fn end_piece(&mut self) {
         let now_ns = self.anchor.1;
+        self.settle_waits();
         let (messages, waits) = self.traffic.take_sums();
         let piece = Piece {
             functions: self.functions.take(),

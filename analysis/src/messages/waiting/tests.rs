@@ -105,7 +105,7 @@ proptest! {
                     waiting.meet(
                         channel(tag),
                         side,
-                        endpoint(at),
+                        &endpoint(at),
                         |other| { judged.push(*other); verdict },
                     );
                     naive.meet(tag, side, endpoint(at), |other| { expected.push(*other); verdict });
@@ -115,7 +115,7 @@ proptest! {
                     waiting.meet(
                         channel(tag),
                         side,
-                        endpoint(at),
+                        &endpoint(at),
                         |other| { judged.push(*other); Verdict::Pair },
                     );
                     naive.meet(
