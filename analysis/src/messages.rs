@@ -38,6 +38,7 @@ mod sums;
 mod travel;
 mod unresolved;
 mod waiting;
+mod ways;
 mod wrong_order;
 
 pub use calls::Late;
@@ -66,7 +67,8 @@ use outbox::Outbox;
 use posted::{InOrder, Pattern};
 use sends::Sends;
 use unresolved::{Key, Unknown, Unresolved};
-use waiting::{Channel, Endpoint, UNKNOWN_NS};
+use waiting::{Channel, Endpoint, QueueNumber, UNKNOWN_NS};
+use ways::Ways;
 
 /// Which place a rank of the application is below, by any number that the driver gives to places.
 pub type PlaceOf = Box<dyn Fn(Rank) -> Option<u32> + Send>;
@@ -94,6 +96,8 @@ pub struct Messages {
     ranks: Vec<OfRank>,
     place_of: PlaceOf,
     unknown: Unknown,
+    /// How often definitions have come.
+    definitions: u64,
     outbox: Outbox,
     matcher: Matcher,
     counters: Counters,
@@ -113,6 +117,7 @@ pub struct Messages {
 struct OfRank {
     epoch: u32,
     receives: InOrder<Endpoint>,
+    ways: Ways,
     sends: Sends,
     /// Records of it were lost until then, in job time.
     lost_ns: u64,
@@ -129,6 +134,7 @@ impl Messages {
             ranks: numbers.iter().map(|_| OfRank::default()).collect(),
             place_of,
             unknown: Unknown::default(),
+            definitions: 0,
             outbox: Outbox::default(),
             matcher: Matcher::default(),
             counters: Counters::new(numbers),
@@ -276,14 +282,45 @@ impl Messages {
         endpoint: &Endpoint,
         communicators: &Communicators,
     ) {
+        let ways = self.numbers.index(rank).map(|at| &self.ranks[at].ways);
+        match ways.and_then(|ways| ways.find(with, side, self.known())) {
+            Some(queue) => self.meet(queue, side, endpoint),
+            None => self.resolve_anew(rank, with, side, endpoint, communicators),
+        }
+    }
+
+    /// What ways depend on.
+    #[inline]
+    fn known(&self) -> (u64, u64) {
+        (self.matcher.renewed(), self.definitions)
+    }
+
+    /// The same where this way was not gone before.
+    fn resolve_anew(
+        &mut self,
+        rank: Rank,
+        with: &Pattern,
+        side: Side,
+        endpoint: &Endpoint,
+        communicators: &Communicators,
+    ) {
         let key = (rank, with.comm, with.peer);
         let tag = with.tag;
         // Later endpoints of the same key must not overtake one that still waits for its
         // definition.
-        let goes = !self.unknown.waits(&key)
-            && self
-                .channel(communicators, key, tag, side)
-                .is_some_and(|channel| self.deliver(channel, side, endpoint));
+        let channel = match self.unknown.waits(&key) {
+            true => None,
+            false => self.channel(communicators, key, tag, side),
+        };
+        let goes = channel.is_some_and(|channel| self.deliver(channel, side, endpoint));
+        if let Some(channel) = channel
+            && self.is_here(&channel, side)
+            && let Some(at) = self.numbers.index(rank)
+        {
+            let queue = self.matcher.number(&channel);
+            let known = self.known();
+            self.ranks[at].ways.keep(with, side, known, queue);
+        }
         if !goes {
             let endpoint = *endpoint;
             let unresolved = Unresolved {
@@ -305,6 +342,11 @@ impl Messages {
         self.counters.unmatched(&one.endpoint, reason);
     }
 
+    /// Communicators or groups have been told. To be called before anything else happens.
+    pub fn learn(&mut self) {
+        self.definitions += 1;
+    }
+
     /// Communicators or groups have been told: what waited for them goes on. To be called soon
     /// after.
     pub fn resolve_waiting(&mut self, communicators: &Communicators) {
@@ -323,9 +365,9 @@ impl Messages {
     /// that is.
     #[inline]
     fn deliver(&mut self, channel: Channel, side: Side, endpoint: &Endpoint) -> bool {
-        // A receive is always at the place of its own rank; only sends travel.
-        if side == Side::Receive || self.numbers.index(channel.destination).is_some() {
-            self.meet(channel, side, endpoint);
+        if self.is_here(&channel, side) {
+            let queue = self.matcher.number(&channel);
+            self.meet(queue, side, endpoint);
             return true;
         }
         let Some(place) = (self.place_of)(channel.destination) else {
@@ -337,14 +379,22 @@ impl Messages {
         true
     }
 
+    /// Whether the other endpoint comes here. A receive is always at the place of its own rank; only
+    /// sends travel.
     #[inline]
-    fn meet(&mut self, channel: Channel, side: Side, endpoint: &Endpoint) {
+    fn is_here(&self, channel: &Channel, side: Side) -> bool {
+        side == Side::Receive || self.numbers.contains(channel.destination)
+    }
+
+    #[inline]
+    fn meet(&mut self, queue: QueueNumber, side: Side, endpoint: &Endpoint) {
+        let receiver = self.matcher.channel(queue).destination;
         let lost_ns = self
             .numbers
-            .index(channel.destination)
+            .index(receiver)
             .map_or(0, |at| self.ranks[at].lost_ns);
         self.matcher
-            .meet(channel, side, endpoint, lost_ns, &mut self.counters);
+            .meet(queue, side, endpoint, lost_ns, &mut self.counters);
     }
 
     /// Records of a rank were lost before `at_ns` (job time).
@@ -410,7 +460,7 @@ impl Messages {
                 endpoint.marks = endpoint.marks.outside();
             }
         });
-        self.counters.sums = EMPTY;
+        self.counters.forget_sums();
         self.counters.reset_ns = at_ns;
         self.counters.calls.forget();
         self.counters.late.clear();

@@ -22,6 +22,7 @@ pub mod handles;
 pub mod ids;
 pub mod mpi;
 pub mod packet;
+pub mod prefetch;
 pub mod rank_set;
 pub mod record;
 pub mod shm;

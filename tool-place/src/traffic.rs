@@ -267,6 +267,7 @@ impl Traffic {
     /// A communicator was defined, or its members became known.
     pub fn define(&mut self) {
         self.defined = true;
+        self.messages.learn();
     }
 
     /// What waited for definitions goes on, if some came.

@@ -10,7 +10,7 @@ impl Messages {
     /// receives may not be known, are given up.
     pub fn begin_anew(&mut self, at_ns: u64) {
         let mut unknown = core::mem::take(&mut self.unknown);
-        let mut matcher = core::mem::take(&mut self.matcher);
+        let mut matcher = self.matcher.take();
         let mut outbox = core::mem::take(&mut self.outbox);
         let counters = &mut self.counters;
         counters.forget_orders();

@@ -7,6 +7,7 @@ use super::wrong_order::{Passed, WrongOrder};
 use crate::history::cover;
 use crate::moments;
 use crate::pauses::Pauses;
+use crate::sums::SumsOfRanks;
 use alloc::vec::Vec;
 use invivo_proto::control::meetings::LatePost;
 use invivo_proto::control::peer::Clipping;
@@ -63,7 +64,10 @@ pub struct Counters {
     pub reset_ns: u64,
     /// Pauses of the application, in job time.
     pub pauses: Pauses,
-    pub sums: Messages,
+    /// But for durations.
+    counts: Messages,
+    transfer: SumsOfRanks,
+    late_sender: SumsOfRanks,
     /// Calls that complete several receives.
     pub calls: Calls,
     /// Waits for late senders and receivers that nobody has taken yet.
@@ -88,7 +92,9 @@ impl Counters {
             orders: numbers.iter().map(|_| WrongOrder::default()).collect(),
             reset_ns: 0,
             pauses: Pauses::default(),
-            sums: EMPTY,
+            counts: EMPTY,
+            transfer: SumsOfRanks::default(),
+            late_sender: SumsOfRanks::default(),
             calls: Calls::default(),
             late: Vec::new(),
             posts: Vec::new(),
@@ -99,6 +105,22 @@ impl Counters {
                 matches!(name, "MPI_Send" | "MPI_Ssend")
             }),
         }
+    }
+
+    /// What came of the messages so far.
+    pub fn sums(&self) -> Messages {
+        Messages {
+            transfer: self.transfer.moments(),
+            late_sender: self.late_sender.moments(),
+            ..self.counts
+        }
+    }
+
+    /// From now on it counts anew.
+    pub fn forget_sums(&mut self) {
+        self.counts = EMPTY;
+        self.transfer = SumsOfRanks::default();
+        self.late_sender = SumsOfRanks::default();
     }
 
     /// Job time is so far ahead of the clock that messages so far were told by.
@@ -131,7 +153,7 @@ impl Counters {
     #[inline]
     pub fn sent(&mut self, endpoint: &Endpoint) {
         if self.counts(endpoint) {
-            self.sums.sent.add(one(endpoint));
+            self.counts.sent.add(one(endpoint));
         }
     }
 
@@ -139,15 +161,15 @@ impl Counters {
     #[inline]
     pub fn received(&mut self, endpoint: &Endpoint) {
         if self.counts(endpoint) {
-            self.sums.received.add(one(endpoint));
+            self.counts.received.add(one(endpoint));
         }
     }
 
     /// Counts an endpoint that will never be matched.
     pub fn unmatched(&mut self, endpoint: &Endpoint, reason: UnmatchedReason) {
-        self.completes(endpoint, None);
+        self.completes(endpoint, None::<fn() -> Late>);
         if self.counts(endpoint) {
-            let unmatched = &mut self.sums.unmatched;
+            let unmatched = &mut self.counts.unmatched;
             *match reason {
                 UnmatchedReason::Unresolved => &mut unmatched.unresolved,
                 UnmatchedReason::Limit => &mut unmatched.limit,
@@ -169,7 +191,7 @@ impl Counters {
             return;
         }
 
-        self.sums.matched.add(one(send));
+        self.counts.matched.add(one(send));
         // By a clock that is a little off a message may seem to come before it was sent.
         let end_ns = receive.end_ns.max(send.begin_ns);
         let clipped = [send, receive]
@@ -182,17 +204,18 @@ impl Counters {
         // node.
         let timeless = (send.error_ns == UNKNOWN_NS) != (receive.error_ns == UNKNOWN_NS);
         if clipped || timeless || pause.paused != 0 || !pause.exact {
-            self.sums.untimed += 1;
-            self.completes(receive, None);
+            self.counts.untimed += 1;
+            self.completes(receive, None::<fn() -> Late>);
             return;
         }
 
         if send.error_ns != UNKNOWN_NS {
             let error_ns = u64::from(send.error_ns.max(receive.error_ns));
-            self.sums.clock_error_ns = self.sums.clock_error_ns.max(error_ns);
+            let known_ns = &mut self.counts.clock_error_ns;
+            *known_ns = error_ns.max(*known_ns);
         }
 
-        moments::insert(&mut self.sums.transfer, end_ns - send.begin_ns, receiver);
+        self.transfer.add(end_ns - send.begin_ns, receiver);
         if let Some(receiver) = self.numbers.index(receiver) {
             let error_ns = self.unclear_ns(Rank(send.who), send.error_ns.max(receive.error_ns));
             let passed = Passed {
@@ -205,7 +228,7 @@ impl Counters {
         // Late Sender: the receiver waits from its own begin to the begin of the send, and not
         // beyond its own end. Who only looks does not wait.
         let is_late = send.begin_ns > receive.begin_ns && !self.only_looks(receive.region);
-        let late_sender = Late {
+        let late_sender = || Late {
             state: WaitState::LateSender,
             waiter: receiver,
             causer: Rank(send.who),
@@ -237,7 +260,7 @@ impl Counters {
                 site: send.marks.site(),
                 from_ns: send.begin_ns,
                 ns: receive.posted - send.begin_ns,
-                ..late_sender
+                ..late_sender()
             });
         }
     }
@@ -272,16 +295,29 @@ impl Counters {
     /// A receive is done with, after a wait or without. Of a call that completes several, the
     /// longest wait counts when all of them are. A send is told as what it is: none of a call.
     #[inline]
-    fn completes(&mut self, endpoint: &Endpoint, wait: Option<Late>) {
-        let wait = match (endpoint.marks.side(), endpoint.who) {
-            (Side::Send, _) | (_, 0) => wait,
-            (Side::Receive, call) => self.calls.told(call, wait),
+    fn completes(&mut self, endpoint: &Endpoint, wait: Option<impl Fn() -> Late>) {
+        let call = match endpoint.marks.side() {
+            Side::Send => 0,
+            Side::Receive => endpoint.who,
         };
-        if let Some(late) = wait {
-            moments::insert(&mut self.sums.late_sender, late.ns, late.waiter);
-            self.late.push(late);
-            self.keep_late(endpoint.end_ns, &late);
+        if call != 0 {
+            let told = self.calls.told(call, wait.map(|wait| wait()));
+            if let Some(late) = told {
+                self.waited(endpoint.end_ns, || late);
+            }
+        } else if let Some(wait) = wait {
+            self.waited(endpoint.end_ns, wait);
         }
+    }
+
+    /// It was waited for a late sender until then. The wait is made twice, where it stays: a
+    /// processor waits for what is copied right after its fields were written.
+    #[inline(always)]
+    fn waited(&mut self, received_ns: u64, late: impl Fn() -> Late) {
+        self.late.push(late());
+        let late = late();
+        self.late_sender.add(late.ns, late.waiter);
+        self.keep_late(received_ns, &late);
     }
 
     /// It was waited for a late sender until then.

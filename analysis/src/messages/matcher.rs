@@ -6,14 +6,14 @@
 
 use super::counters::{Counters, UnmatchedReason};
 use super::marks::Side;
-use super::waiting::{Channel, Endpoint, Verdict, Waiting};
+use super::waiting::{Channel, Endpoint, QueueNumber, Verdict, Waiting};
 use alloc::vec::Vec;
 
 /// Endpoints that wait at one place for their other endpoints: seconds of a busy place. When more
 /// would wait, the older half of them is given up.
 pub const WAITING_MAX: usize = 1 << 18;
 /// The same for the blocks of memory that they lie in, one for each channel at least: with the
-/// table of channels some 60 MB.
+/// table of channels some 75 MB.
 pub const BLOCKS_MAX: usize = 1 << 17;
 
 #[derive(Clone, Debug, Default)]
@@ -47,10 +47,38 @@ impl Matcher {
         self.waiting.drop_until(u64::MAX, given_up);
     }
 
+    /// Nothing waits any more. What did.
+    pub fn take(&mut self) -> Matcher {
+        let empty = Matcher::default();
+        let waiting = self.waiting.take();
+        let given_up_ns = core::mem::replace(&mut self.given_up_ns, empty.given_up_ns);
+        Matcher {
+            waiting,
+            given_up_ns,
+        }
+    }
+
+    /// The queue of a channel, as long as [`Matcher::renewed`] says the same.
+    pub fn number(&mut self, channel: &Channel) -> QueueNumber {
+        self.waiting.number(channel)
+    }
+
+    /// The channel of a queue.
+    #[inline]
+    pub fn channel(&self, queue: QueueNumber) -> &Channel {
+        self.waiting.channel(queue)
+    }
+
+    /// How often numbers of queues have become those of others.
+    #[inline]
+    pub fn renewed(&self) -> u64 {
+        self.waiting.renewed()
+    }
+
     /// Takes in an endpoint of a message whose receiver lost records until `lost_ns`.
     pub fn meet(
         &mut self,
-        channel: Channel,
+        queue: QueueNumber,
         side: Side,
         endpoint: &Endpoint,
         lost_ns: u64,
@@ -70,14 +98,14 @@ impl Matcher {
         if self.waiting.len() >= WAITING_MAX || self.waiting.blocks() >= BLOCKS_MAX {
             self.make_room(counters);
         }
-        self.waiting.meet(channel, side, endpoint, |other| {
+        self.waiting.meet(queue, side, endpoint, |channel, other| {
             let (send, receive) = match side {
                 Side::Send => (endpoint, other),
                 Side::Receive => (other, endpoint),
             };
             match impossible(send, receive, lost_ns) {
                 None => {
-                    counters.pair(&channel, send, receive);
+                    counters.pair(channel, send, receive);
                     Verdict::Pair
                 }
                 Some((without, reason)) => {
@@ -168,7 +196,8 @@ mod tests {
                 posted: 0,
                 marks: Marks::new(Side::Receive, SiteId::NONE, Clipping::Whole),
             };
-            matcher.meet(channel, Side::Receive, &endpoint, 0, &mut counters);
+            let queue = matcher.number(&channel);
+            matcher.meet(queue, Side::Receive, &endpoint, 0, &mut counters);
         }
 
         let waiting = matcher.waiting().len();
@@ -176,6 +205,6 @@ mod tests {
             waiting <= BLOCKS_MAX && waiting > BLOCKS_MAX / 3,
             "{waiting}"
         );
-        assert_eq!(counters.sums.unmatched.limit + waiting as u64, total);
+        assert_eq!(counters.sums().unmatched.limit + waiting as u64, total);
     }
 }

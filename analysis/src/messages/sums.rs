@@ -1,7 +1,6 @@
 //! What came of the messages.
 
 use super::Messages;
-use super::counters::EMPTY;
 use invivo_proto::control::results;
 
 impl Messages {
@@ -11,18 +10,20 @@ impl Messages {
     }
 
     /// What came of the messages so far, but for those that [`Messages::add_unresolved`] adds.
-    pub fn sums(&self) -> &results::Messages {
-        &self.counters.sums
+    pub fn sums(&self) -> results::Messages {
+        self.counters.sums()
     }
 
     /// The same; from now on it counts anew.
     pub fn take_sums(&mut self) -> results::Messages {
-        core::mem::replace(&mut self.counters.sums, EMPTY)
+        let sums = self.sums();
+        self.counters.forget_sums();
+        sums
     }
 
     /// What came of the messages so far.
     pub fn to_partial(&self) -> results::Messages {
-        let mut sums = self.counters.sums;
+        let mut sums = self.sums();
         self.add_unresolved(&mut sums);
         sums
     }

@@ -40,7 +40,8 @@ impl Messages {
             let is_one = send.sender.0 < self.job_ranks;
             if is_one && self.numbers.index(send.destination).is_some() {
                 let (channel, endpoint) = outbox::open(send, error_ns);
-                self.meet(channel, Side::Send, &endpoint);
+                let queue = self.matcher.number(&channel);
+                self.meet(queue, Side::Send, &endpoint);
             } else {
                 foreign += 1;
             }

@@ -1,12 +1,16 @@
 //! Queues of endpoints that wait for their other endpoint: one queue per channel, first in first
 //! out.
 //!
-//! One channel has either sends or receives waiting, never both: they would have been matched.
+//! One channel has either sends or receives waiting, never both: they would have been matched. A
+//! queue stays when it is empty, as the next message mostly goes the same way; those that are empty
+//! go when they are more than the others.
+
+mod blocks;
 
 use super::marks::{Marks, Side};
 use alloc::vec::Vec;
+use blocks::{Blocks, Ends};
 use hashbrown::HashMap;
-use hashbrown::hash_map::Entry;
 use invivo_proto::ids::{CommId, Rank, RegionId};
 use rustc_hash::FxBuildHasher;
 
@@ -81,131 +85,34 @@ impl Endpoint {
     }
 }
 
-const NOTHING: u32 = u32::MAX;
-/// Endpoints in one block. More of them lie side by side, so that who takes them out one after the
-/// other waits less for memory; and more memory is spent on channels where few wait.
-const BLOCK: usize = 8;
+/// Queues that may be empty, beside as many as have endpoints.
+const EMPTY_MAX: usize = 1 << 10;
 
-/// A piece of a queue.
-#[derive(Clone, Copy, Debug)]
-struct Block {
-    endpoints: [Endpoint; BLOCK],
-    /// The next of its channel, or of the free ones.
-    next: u32,
-}
-
-/// The endpoints of a channel: in its first block from `first` on, in its last block before `end`.
-/// Never empty.
+/// The queue of a channel.
 #[derive(Clone, Copy, Debug)]
 struct Queue {
-    head: u32,
-    tail: u32,
-    first: u8,
-    end: u8,
-    side: Side,
+    channel: Channel,
+    ends: Ends,
 }
 
-/// The blocks of all queues lie in one table, so that a channel that comes and goes with each
-/// message takes no memory of its own.
-#[derive(Clone, Debug, Default)]
-struct Blocks {
-    all: Vec<Block>,
-    /// First of the free ones, plus one.
-    free: u32,
-    used: usize,
-}
-
-impl Blocks {
-    /// A queue of one endpoint.
-    #[inline]
-    fn begin(&mut self, side: Side, endpoint: &Endpoint) -> Queue {
-        let block = self.take(endpoint);
-        Queue {
-            head: block,
-            tail: block,
-            first: 0,
-            end: 1,
-            side,
-        }
-    }
-
-    #[inline]
-    fn first(&self, queue: &Queue) -> &Endpoint {
-        // The remainder is always the index itself; it spares a bounds check.
-        &self.all[queue.head as usize].endpoints[usize::from(queue.first) % BLOCK]
-    }
-
-    #[inline]
-    fn push(&mut self, queue: &mut Queue, endpoint: &Endpoint) {
-        let end = usize::from(queue.end);
-        if end < BLOCK {
-            self.all[queue.tail as usize].endpoints[end] = *endpoint;
-            queue.end += 1;
-            return;
-        }
-        let block = self.take(endpoint);
-        self.all[queue.tail as usize].next = block;
-        queue.tail = block;
-        queue.end = 1;
-    }
-
-    /// Takes the first endpoint out; false when there is no other behind it, and the queue is gone.
-    #[inline]
-    fn pop(&mut self, queue: &mut Queue) -> bool {
-        queue.first += 1;
-        // The last block is released when it is empty, any other one when its last slot was taken.
-        if queue.head == queue.tail {
-            let is_left = queue.first < queue.end;
-            if !is_left {
-                self.release(queue.head);
-            }
-            return is_left;
-        }
-        if usize::from(queue.first) == BLOCK {
-            queue.head = self.release(queue.head);
-            queue.first = 0;
-        }
-        true
-    }
-
-    /// Puts an endpoint into a free block, and says which.
-    #[inline]
-    fn take(&mut self, endpoint: &Endpoint) -> u32 {
-        self.used += 1;
-        if let Some(at) = self.free.checked_sub(1) {
-            let block = &mut self.all[at as usize];
-            self.free = block.next;
-            block.endpoints[0] = *endpoint;
-            block.next = NOTHING;
-            return at;
-        }
-        self.all.push(Block {
-            endpoints: [*endpoint; BLOCK],
-            next: NOTHING,
-        });
-        self.all.len() as u32 - 1
-    }
-
-    /// Makes a block free, and says which was behind it.
-    #[inline]
-    fn release(&mut self, at: u32) -> u32 {
-        self.used -= 1;
-        let next = core::mem::replace(&mut self.all[at as usize].next, self.free);
-        // The released block heads the free list: it is the one most likely still in the cache.
-        self.free = at + 1;
-        next
-    }
-}
+/// The number of a queue, as long as [`Waiting::renewed`] says the same.
+pub type QueueNumber = u32;
 
 #[derive(Clone, Debug, Default)]
 pub struct Waiting {
-    queues: HashMap<Channel, Queue, FxBuildHasher>,
+    numbers: HashMap<Channel, QueueNumber, FxBuildHasher>,
+    queues: Vec<Queue>,
+    /// Numbers that no channel has.
+    free: Vec<QueueNumber>,
+    /// Queues that have endpoints.
+    filled: usize,
     blocks: Blocks,
     len: usize,
+    renewed: u64,
 }
 
 // What the memory that the limit states is computed from.
-const _: () = assert!(size_of::<Block>() == 392 && size_of::<(Channel, Queue)>() == 32);
+const _: () = assert!(size_of::<Queue>() == 32 && size_of::<(Channel, QueueNumber)>() == 24);
 
 impl Waiting {
     pub fn len(&self) -> usize {
@@ -214,108 +121,130 @@ impl Waiting {
 
     /// Blocks of memory that they take.
     pub fn blocks(&self) -> usize {
-        self.blocks.used
+        self.blocks.used()
     }
 
-    /// Lets an endpoint meet those of the other side that wait in its channel, one after the other
-    /// as `judge` says; if no pair comes of it, the endpoint waits behind those of its own side.
+    /// How often numbers of queues have become those of others.
+    pub fn renewed(&self) -> u64 {
+        self.renewed
+    }
+
+    /// Without any endpoint, and with other numbers. What there was.
+    pub fn take(&mut self) -> Waiting {
+        let renewed = self.renewed + 1;
+        let empty = Waiting {
+            renewed,
+            ..Waiting::default()
+        };
+        core::mem::replace(self, empty)
+    }
+
+    /// The queue of a channel.
+    pub fn number(&mut self, channel: &Channel) -> QueueNumber {
+        if let Some(number) = self.numbers.get(channel) {
+            return *number;
+        }
+        if self.numbers.len() > 2 * self.filled + EMPTY_MAX {
+            self.forget_empty();
+        }
+        let queue = Queue {
+            channel: *channel,
+            ends: Ends::NONE,
+        };
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.queues.push(queue);
+            self.queues.len() as QueueNumber - 1
+        });
+        self.queues[number as usize] = queue;
+        self.numbers.insert(*channel, number);
+        number
+    }
+
+    #[cold]
+    fn forget_empty(&mut self) {
+        self.renewed += 1;
+        let Waiting {
+            numbers,
+            queues,
+            free,
+            ..
+        } = self;
+        numbers.retain(|_, number| {
+            let stays = !queues[*number as usize].ends.is_empty();
+            if !stays {
+                free.push(*number);
+            }
+            stays
+        });
+    }
+
+    /// The channel of a queue.
+    #[inline]
+    pub fn channel(&self, number: QueueNumber) -> &Channel {
+        &self.queues[number as usize].channel
+    }
+
+    /// Lets an endpoint meet those of the other side that wait in its queue, one after the other as
+    /// `judge` says; if no pair comes of it, the endpoint waits behind those of its own side.
     #[inline]
     pub fn meet(
         &mut self,
-        channel: Channel,
+        number: QueueNumber,
         side: Side,
         endpoint: &Endpoint,
-        mut judge: impl FnMut(&Endpoint) -> Verdict,
+        mut judge: impl FnMut(&Channel, &Endpoint) -> Verdict,
     ) {
-        let Waiting {
-            queues,
-            blocks,
-            len,
-        } = self;
-        // One look-up serves all that follows.
-        let mut entry = match queues.entry(channel) {
-            Entry::Vacant(entry) => {
-                entry.insert(blocks.begin(side, endpoint));
-                *len += 1;
-                return;
-            }
-            Entry::Occupied(entry) => entry,
-        };
-
-        let queue = entry.get_mut();
+        let queue = &mut self.queues[number as usize];
+        let blocks = &mut self.blocks;
         // Ends: each turn takes one endpoint out, or returns.
-        while queue.side != side {
-            let verdict = judge(blocks.first(queue));
+        while queue.ends.side != side
+            && let Some(first) = blocks.first(&queue.ends)
+        {
+            let verdict = judge(&queue.channel, first);
             if verdict == Verdict::Leave {
                 return;
             }
-            let is_left = blocks.pop(queue);
-            *len -= 1;
-            match (verdict, is_left) {
-                (Verdict::Pair, true) => return,
-                (Verdict::Pair, false) => {
-                    entry.remove();
-                    return;
-                }
-                (_, true) => {}
-                // All of the other side were given up: the queue changes sides.
-                (_, false) => {
-                    *queue = blocks.begin(side, endpoint);
-                    *len += 1;
-                    return;
-                }
+            blocks.pop(&mut queue.ends);
+            self.len -= 1;
+            self.filled -= usize::from(queue.ends.is_empty());
+            if verdict == Verdict::Pair {
+                return;
             }
         }
 
-        blocks.push(queue, endpoint);
-        *len += 1;
+        // All of the other side were given up, if there were any: the queue changes sides.
+        self.filled += usize::from(queue.ends.is_empty());
+        queue.ends.side = side;
+        blocks.push(&mut queue.ends, endpoint);
+        self.len += 1;
     }
 
     /// All endpoints, each channel's in order.
     pub fn iter(&self) -> impl Iterator<Item = (&Channel, Side, Endpoint)> {
-        self.queues.iter().flat_map(move |(channel, queue)| {
-            let (mut block, mut at) = (queue.head, usize::from(queue.first));
-            core::iter::from_fn(move || {
-                if at == BLOCK {
-                    block = self.blocks.all.get(block as usize)?.next;
-                    at = 0;
-                }
-                if block == queue.tail && at >= usize::from(queue.end) {
-                    return None;
-                }
-                let endpoint = *self.blocks.all.get(block as usize)?.endpoints.get(at)?;
-                at += 1;
-                Some((channel, queue.side, endpoint))
-            })
+        self.queues.iter().flat_map(|queue| {
+            let endpoints = self.blocks.iter(queue.ends);
+            endpoints.map(|of| (&queue.channel, queue.ends.side, of))
         })
     }
 
     /// All endpoints, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Endpoint> {
-        // Free ones are among them: their content is not used.
-        self.blocks
-            .all
-            .iter_mut()
-            .flat_map(|block| &mut block.endpoints)
+        self.blocks.iter_mut()
     }
 
     /// Takes out what ended by then, from the front of each channel, and hands it to `dropped`.
     pub fn drop_until(&mut self, end_ns: u64, mut dropped: impl FnMut(&Endpoint)) {
-        let Waiting {
-            queues,
-            blocks,
-            len,
-        } = self;
-        queues.retain(|_, queue| {
-            while blocks.first(queue).end_ns <= end_ns {
-                dropped(blocks.first(queue));
-                *len -= 1;
-                if !blocks.pop(queue) {
-                    return false;
-                }
+        for queue in &mut self.queues {
+            let was_empty = queue.ends.is_empty();
+            while let Some(first) = self.blocks.first(&queue.ends)
+                && first.end_ns <= end_ns
+            {
+                dropped(first);
+                self.len -= 1;
+                self.blocks.pop(&mut queue.ends);
             }
-            true
-        });
+            self.filled -= usize::from(!was_empty && queue.ends.is_empty());
+        }
     }
 }
 

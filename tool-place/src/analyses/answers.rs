@@ -96,7 +96,7 @@ impl Analyses {
             messages::merge(&mut sums, &piece.messages);
         }
         if chosen.with_now {
-            messages::merge(&mut sums, messages.sums());
+            messages::merge(&mut sums, &messages.sums());
             // What waits for definitions does so now.
             messages.add_unresolved(&mut sums);
         }

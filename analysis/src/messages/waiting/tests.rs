@@ -1,5 +1,6 @@
 //! Queues in blocks beside queues as anybody would write them.
 
+use super::blocks::BLOCK;
 use super::*;
 use alloc::collections::{BTreeMap, VecDeque};
 use invivo_proto::control::peer::Clipping;
@@ -102,21 +103,23 @@ proptest! {
             match step {
                 Step::Meet(tag, side, verdict) => {
                     at += 1;
+                    let queue = waiting.number(&channel(tag));
                     waiting.meet(
-                        channel(tag),
+                        queue,
                         side,
                         &endpoint(at),
-                        |other| { judged.push(*other); verdict },
+                        |_, other| { judged.push(*other); verdict },
                     );
                     naive.meet(tag, side, endpoint(at), |other| { expected.push(*other); verdict });
                 }
                 Step::Many(tag, side, many) => for _ in 0..many {
                     at += 1;
+                    let queue = waiting.number(&channel(tag));
                     waiting.meet(
-                        channel(tag),
+                        queue,
                         side,
                         &endpoint(at),
-                        |other| { judged.push(*other); Verdict::Pair },
+                        |_, other| { judged.push(*other); Verdict::Pair },
                     );
                     naive.meet(
                         tag,
