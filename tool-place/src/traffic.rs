@@ -195,7 +195,7 @@ impl Traffic {
         // What was not told is the whole of no part.
         if follows != self.follows_waits {
             self.settle();
-            self.messages.forget_orders();
+            self.messages.follow_orders(follows);
         }
         self.follows_waits = follows;
     }
@@ -209,6 +209,9 @@ impl Traffic {
     /// Waits for late senders that matching has found.
     #[inline]
     fn take_late(&mut self) {
+        if !self.messages.has_found() {
+            return;
+        }
         let Traffic {
             messages,
             waits,

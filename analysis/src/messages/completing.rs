@@ -1,6 +1,7 @@
 //! Knows which receives, and which sends, one call completes: it waits for all of them at once.
 
 use super::calls::{LastCall, Late};
+use super::counters::Counters;
 use super::sends::{Completing, Waited};
 use super::waiting::UNKNOWN_NS;
 use super::{Messages, Of, short};
@@ -119,6 +120,13 @@ impl Messages {
         });
     }
 
+    /// Whether there is something to be asked for by the three that follow.
+    #[inline]
+    pub fn has_found(&self) -> bool {
+        let Counters { late, posts, .. } = &self.counters;
+        !late.is_empty() || !posts.is_empty() || self.lost_posts != 0
+    }
+
     /// Receives that were posted late to sends of ranks of other places, since this was asked last;
     /// to be asked after everything that may match messages, and before
     /// [`Messages::take_late`]. `each` gets them.
@@ -149,9 +157,10 @@ impl Messages {
         ranks.for_each(|of_rank| of_rank.sends.forget());
     }
 
-    /// Messages so far are compared with no later ones: by their order nothing is told of them.
-    pub fn forget_orders(&mut self) {
-        self.counters.forget_orders();
+    /// Whether by their order something is told of messages from now on; those so far are compared
+    /// with no later ones.
+    pub fn follow_orders(&mut self, follows: bool) {
+        self.counters.follow_orders(follows);
     }
 
     /// Messages so far are compared with each other: what of their waiting is in wrong order is told

@@ -74,8 +74,9 @@ pub struct Counters {
     pub late: Vec<Late>,
     /// The receivers.
     numbers: RankSet,
-    /// What each of them has received.
+    /// What each of them has received, as long as anybody wants to know about its order.
     orders: Vec<WrongOrder>,
+    follows_orders: bool,
     /// Receives of non-blocking sends that were posted late, and that nobody has taken yet.
     pub posts: Vec<LatePost>,
     /// Whether a function only looks whether requests are complete, by its number.
@@ -89,6 +90,7 @@ impl Counters {
     pub fn new(numbers: RankSet) -> Counters {
         Counters {
             numbers,
+            follows_orders: true,
             orders: numbers.iter().map(|_| WrongOrder::default()).collect(),
             reset_ns: 0,
             pauses: Pauses::default(),
@@ -131,6 +133,12 @@ impl Counters {
     /// Messages so far are compared with no later ones.
     pub fn forget_orders(&mut self) {
         self.orders.fill(WrongOrder::default());
+    }
+
+    /// Whether messages are compared from now on.
+    pub fn follow_orders(&mut self, follows: bool) {
+        self.follows_orders = follows;
+        self.forget_orders();
     }
 
     /// Messages so far are compared with each other.
@@ -216,7 +224,9 @@ impl Counters {
         }
 
         self.transfer.add(end_ns - send.begin_ns, receiver);
-        if let Some(receiver) = self.numbers.index(receiver) {
+        if self.follows_orders
+            && let Some(receiver) = self.numbers.index(receiver)
+        {
             let error_ns = self.unclear_ns(Rank(send.who), send.error_ns.max(receive.error_ns));
             let passed = Passed {
                 received_ns: receive.end_ns,
@@ -317,7 +327,9 @@ impl Counters {
         self.late.push(late());
         let late = late();
         self.late_sender.add(late.ns, late.waiter);
-        self.keep_late(received_ns, &late);
+        if self.follows_orders {
+            self.keep_late(received_ns, &late);
+        }
     }
 
     /// It was waited for a late sender until then.

@@ -113,6 +113,9 @@ fn what_was_before_a_reset_is_in_no_wrong_order() {
     assert_eq!(wrong_order(0, learn), 300);
     let anew = |places: &mut Places| each(places, |messages| messages.begin_anew(0));
     assert_eq!(wrong_order(0, anew), 0);
-    let forget = |places: &mut Places| each(places, Messages::forget_orders);
+    let forget = |places: &mut Places| {
+        each(places, |messages| messages.follow_orders(false));
+        each(places, |messages| messages.follow_orders(true));
+    };
     assert_eq!(wrong_order(0, forget), 0);
 }
