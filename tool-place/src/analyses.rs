@@ -137,9 +137,19 @@ impl Analyses {
     /// Time has passed: switches may have taken effect.
     pub fn pass(&mut self, ticks: u64) {
         self.switches.pass(ticks);
+        self.follow_waits();
+        self.begin_matching();
+    }
+
+    /// These are on from the start.
+    pub fn begin(&mut self, switches: Switches) {
+        self.switches = switches;
+        self.follow_waits();
+    }
+
+    fn follow_waits(&mut self) {
         let follows = self.switches.on().contains(Analysis::WaitStates);
         self.traffic.follow_waits(follows);
-        self.begin_matching();
     }
 
     /// Begins to match messages, if that was switched on since they were last.

@@ -2,7 +2,7 @@
 
 use super::Messages;
 use super::counters::UnmatchedReason;
-use super::waiting::Endpoint;
+use super::endpoint::Endpoint;
 
 impl Messages {
     /// Messages are matched from `at_ns` (job time) on, and were not right before: what is kept of

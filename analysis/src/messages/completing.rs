@@ -2,8 +2,8 @@
 
 use super::calls::{LastCall, Late};
 use super::counters::Counters;
+use super::endpoint::UNKNOWN_NS;
 use super::sends::{Completing, Waited};
-use super::waiting::UNKNOWN_NS;
 use super::{Messages, Of, short};
 use invivo_proto::control::meetings::LatePost;
 use invivo_proto::control::peer::Clipping;
@@ -163,8 +163,8 @@ impl Messages {
         self.counters.follow_orders(follows);
     }
 
-    /// Messages so far are compared with each other: what of their waiting is in wrong order is told
-    /// then, or later.
+    /// Messages so far are compared with each other: what of their waiting is in wrong order is
+    /// told then, or later.
     pub fn settle(&mut self) {
         self.counters.settle_orders();
     }

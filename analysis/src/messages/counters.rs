@@ -1,8 +1,8 @@
 //! Counts messages: sent, received, matched, and unmatched by reason; and merges these counts.
 
 use super::calls::{Calls, Late};
+use super::endpoint::{Channel, Endpoint, UNKNOWN_NS};
 use super::marks::Side;
-use super::waiting::{Channel, Endpoint, UNKNOWN_NS};
 use super::wrong_order::{Passed, WrongOrder};
 use crate::history::cover;
 use crate::moments;

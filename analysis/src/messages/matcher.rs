@@ -5,15 +5,16 @@
 //! `messages.rs` says how, by what is known of time.
 
 use super::counters::{Counters, UnmatchedReason};
+use super::endpoint::{Channel, Endpoint};
 use super::marks::Side;
-use super::waiting::{Channel, Endpoint, QueueNumber, Verdict, Waiting};
+use super::waiting::{QueueNumber, Verdict, Waiting};
 use alloc::vec::Vec;
 
 /// Endpoints that wait at one place for their other endpoints: seconds of a busy place. When more
 /// would wait, the older half of them is given up.
 pub const WAITING_MAX: usize = 1 << 18;
 /// The same for the blocks of memory that they lie in, one for each channel at least: with the
-/// table of channels some 75 MB.
+/// table of channels some 80 MB.
 pub const BLOCKS_MAX: usize = 1 << 17;
 
 #[derive(Clone, Debug, Default)]

@@ -1,7 +1,7 @@
 //! Collects sends whose receivers report to another place, until they are sent there.
 
+use super::endpoint::{Channel, Endpoint};
 use super::marks::{Marks, Side};
-use super::waiting::{Channel, Endpoint};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use invivo_proto::control::peer::{ENDPOINTS_MAX, SendEndpoint};

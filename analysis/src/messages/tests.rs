@@ -7,6 +7,7 @@ mod late;
 mod outside;
 mod readings;
 mod several;
+mod ways;
 
 use super::completing::completes_receive;
 use super::*;
@@ -87,11 +88,13 @@ impl Places {
         for definition in definitions(Rank(rank as u32)) {
             place.communicators.define(Rank(rank as u32), &definition);
         }
+        place.messages.learn();
     }
 
     fn learn(&mut self) {
         for place in &mut self.places {
             place.communicators.learn(all_groups());
+            place.messages.learn();
         }
     }
 

@@ -1,7 +1,7 @@
 //! Endpoints whose channel is not known yet, because a definition or a group is still on its way.
 
+use super::endpoint::Endpoint;
 use super::marks::Side;
-use super::waiting::Endpoint;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use hashbrown::HashMap;

@@ -17,7 +17,7 @@ use invivo_proto::control::wait_states::WaitState;
 pub const LATE_MAX: usize = 1536;
 /// Messages of a receiver that are kept, in the same way.
 pub const RECEIVED_MAX: usize = 3072;
-/// Messages, or late senders, that are found until they are compared: 4 KiB, or 22 KiB.
+/// Messages, or late senders, that are found until they are compared: 4 KiB, or 18 KiB.
 const NEW_MAX: usize = 256;
 
 /// A message, in job time.
@@ -50,6 +50,8 @@ pub struct WrongOrder {
     /// What has not been compared with the others, as it was found.
     new_late: Vec<LateOne>,
     new_received: Vec<Passed>,
+    /// Those that are being told.
+    new_told: Vec<Told>,
 }
 
 /// A late sender that was told.
@@ -97,10 +99,13 @@ impl WrongOrder {
         self.tell_kept(&received, &mut each);
         self.keep_received(&received);
         self.tell_new(&mut late, &mut each);
-        self.keep_late(&late);
+        merge_in(&mut self.late, &late, |(of, _)| key(of));
+        self.new_told.sort_by_key(|told| told.received_ns);
+        merge_in(&mut self.told, &self.new_told, |told| told.received_ns);
         give_up_oldest(&mut self.received, RECEIVED_MAX);
         give_up_oldest(&mut self.late, LATE_MAX);
         give_up_oldest(&mut self.told, LATE_MAX);
+        self.new_told.clear();
         received.clear();
         late.clear();
         (self.new_received, self.new_late) = (received, late);
@@ -200,17 +205,11 @@ impl WrongOrder {
             // For all of it.
             return;
         }
-        let before = |told: &Told| told.received_ns <= of.received_ns;
-        let at = match self.told.last().is_none_or(before) {
-            true => self.told.len(),
-            false => self.told.partition_point(before),
-        };
-        let told = Told {
+        self.new_told.push(Told {
             received_ns: of.received_ns,
             wait: *wait,
             other_ns,
-        };
-        self.told.insert(at, told);
+        });
     }
 
     /// Keeps messages, in the order in which they were received, but for those before which one was
@@ -248,26 +247,6 @@ impl WrongOrder {
         }
         all.drain(old..at);
     }
-
-    /// Keeps late senders, in the order in which they were received.
-    fn keep_late(&mut self, mut new: &[LateOne]) {
-        let all = &mut self.late;
-        let mut old = all.len();
-        all.extend_from_slice(new);
-        // As a rule some of them belong before some of those; from the last to the first, to where
-        // there is room now.
-        let mut at = all.len();
-        while let Some((last, rest)) = new.split_last() {
-            at -= 1;
-            if old > 0 && key(&all[old - 1].0) > key(&last.0) {
-                old -= 1;
-                all[at] = all[old];
-            } else {
-                all[at] = *last;
-                new = rest;
-            }
-        }
-    }
 }
 
 /// Messages from the one that was received last on.
@@ -285,8 +264,8 @@ impl Backward<'_> {
         }
     }
 
-    /// When the first of those was sent that were received later than that. To be asked from late to
-    /// early.
+    /// When the first of those was sent that were received later than that. To be asked from late
+    /// to early.
     #[inline]
     fn first_sent_behind(&mut self, received_ns: u64) -> u64 {
         while let Some((last, rest)) = self.rest.split_last()
@@ -306,6 +285,25 @@ impl Backward<'_> {
 /// The order of late senders.
 fn key(of: &Passed) -> (u64, u64) {
     (of.received_ns, of.sent_ns)
+}
+
+/// Puts new ones among the others, both in the order of a key; of equal ones behind the old. As a
+/// rule they belong among the last ones.
+fn merge_in<T: Copy, K: Ord>(all: &mut Vec<T>, mut new: &[T], key: impl Fn(&T) -> K) {
+    let mut old = all.len();
+    all.extend_from_slice(new);
+    // From the last to the first, to where there is room now.
+    let mut at = all.len();
+    while let Some((last, rest)) = new.split_last() {
+        at -= 1;
+        if old > 0 && key(&all[old - 1]) > key(last) {
+            old -= 1;
+            all[at] = all[old];
+        } else {
+            all[at] = *last;
+            new = rest;
+        }
+    }
 }
 
 /// Gives up the older third of what is more than that.

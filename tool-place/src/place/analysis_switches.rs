@@ -26,7 +26,7 @@ struct Asked {
 impl AnalysisSwitches {
     /// These are on from the start of the job.
     pub fn begin(on: AnalysisSet, local: &mut LocalRanks) {
-        local.feed.analyses.switches = Switches::new(on);
+        local.feed.analyses.begin(Switches::new(on));
         local.say_what_is_wanted();
     }
 

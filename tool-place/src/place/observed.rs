@@ -112,7 +112,7 @@ impl Observed {
         let keeping = Keeping::new(job.strategy, &node, KeepsSamples::No);
         let mut local = LocalRanks::new(layout, layout.place(0), None, node);
         // Buffers keep no call sites, but how calls are distributed is kept with these.
-        local.feed.analyses.switches = Switches::new(AnalysisSet::ALL);
+        local.feed.analyses.begin(Switches::new(AnalysisSet::ALL));
         local.seen_since(job.from_ns);
         local.feed.analyses.time_since(job.from_ns);
         local.feed.analyses.set_time(now, &clock);

@@ -1,7 +1,8 @@
-//! Memory of the queues: blocks of some endpoints, each block of one queue, all in one table, so that
-//! a queue that comes and goes with each message takes no memory of its own.
+//! Memory of the queues: blocks of some endpoints, each block of one queue, all in one table, so
+//! that a queue that comes and goes with each message takes no memory of its own.
 
-use super::{Endpoint, Side};
+use crate::messages::endpoint::Endpoint;
+use crate::messages::marks::Side;
 use alloc::vec::Vec;
 use invivo_proto::prefetch;
 

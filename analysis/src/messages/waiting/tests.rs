@@ -2,9 +2,10 @@
 
 use super::blocks::BLOCK;
 use super::*;
+use crate::messages::marks::Marks;
 use alloc::collections::{BTreeMap, VecDeque};
 use invivo_proto::control::peer::Clipping;
-use invivo_proto::ids::SiteId;
+use invivo_proto::ids::{CommId, Rank, RegionId, SiteId};
 use proptest::prelude::*;
 
 /// By tag, which is all that channels differ in here.
