@@ -57,12 +57,12 @@ impl Analysis {
     /// manual's page of performance figures, on the machine of that page.
     pub fn cost_ns(self) -> f64 {
         match self {
-            Analysis::Functions => 0.0,
-            Analysis::Matrix => 0.0,
-            Analysis::Messages => 59.6,
-            Analysis::Grid => 0.0,
-            Analysis::Sites => 14.5,
-            Analysis::WaitStates => 1.1,
+            Analysis::Functions => 7.1,
+            Analysis::Matrix => 3.4,
+            Analysis::Messages => 44.6,
+            Analysis::Grid => 2.3,
+            Analysis::Sites => 20.2,
+            Analysis::WaitStates => 0.8,
             Analysis::Regions => 0.0,
         }
     }
