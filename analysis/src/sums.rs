@@ -1,4 +1,4 @@
-//! Count, sum, sum of squares and extremes of one rank's durations, in integers: what a call adds
+//! Count, sum, sum of squares and extremes of durations, in integers: what a call adds
 //! takes some additions and one multiplication. The moments are made of them when somebody asks.
 //!
 //! [`crate::moments::insert`] divides for each value, and every value waits for the one before.
@@ -62,7 +62,7 @@ impl Sums {
         true
     }
 
-    /// Begins anew with what is too much, on `rank`; the longest so far was that of another one.
+    /// Begins anew with what is too much, on `rank`; the longest so far was that of `longest`.
     #[cold]
     fn fold(&mut self, longest: Rank, ns: u64, rank: Rank) {
         let mut folded = self.moments(longest);

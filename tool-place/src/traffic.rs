@@ -314,6 +314,7 @@ impl Traffic {
         let error_ns = if self.is_known { self.error_ns } else { 0 };
         // A sender's clock and ours: what seems to begin a little behind may have begun before.
         let at_ns = job_ns(self.anchor, clock, at).saturating_add(error_ns.saturating_mul(2));
+        // What was collected is told before it is forgotten.
         self.messages.settle();
         self.messages.begin_anew(at_ns);
         self.take_late();

@@ -120,7 +120,8 @@ impl Messages {
         });
     }
 
-    /// Whether there is something to be asked for by the three that follow.
+    /// Whether [`Messages::take_posts`], [`Messages::take_lost_posts`] or [`Messages::take_late`]
+    /// have something.
     #[inline]
     pub fn has_found(&self) -> bool {
         let Counters { late, posts, .. } = &self.counters;

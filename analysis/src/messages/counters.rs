@@ -64,7 +64,7 @@ pub struct Counters {
     pub reset_ns: u64,
     /// Pauses of the application, in job time.
     pub pauses: Pauses,
-    /// But for durations.
+    /// What came of the messages, but for durations, which are beside it.
     counts: Messages,
     transfer: SumsOfRanks,
     late_sender: SumsOfRanks,

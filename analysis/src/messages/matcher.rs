@@ -50,12 +50,9 @@ impl Matcher {
 
     /// Nothing waits any more. What did.
     pub fn take(&mut self) -> Matcher {
-        let empty = Matcher::default();
-        let waiting = self.waiting.take();
-        let given_up_ns = core::mem::replace(&mut self.given_up_ns, empty.given_up_ns);
         Matcher {
-            waiting,
-            given_up_ns,
+            waiting: self.waiting.take(),
+            given_up_ns: core::mem::take(&mut self.given_up_ns),
         }
     }
 

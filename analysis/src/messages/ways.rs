@@ -8,8 +8,8 @@ use super::waiting::QueueNumber;
 use alloc::boxed::Box;
 use invivo_proto::ids::CommLocal;
 
-/// Ways that are kept of a rank: both directions of thirty neighbours. They are found by a hash of
-/// what names them, and the newest of one place stays.
+/// Slots for ways of a rank: more than the two directions of thirty neighbours. A hash of what
+/// names a way says which; of two that share one the newer stays, and the other is looked up.
 const KEPT: usize = 64;
 
 /// One that was gone.
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ways_to_thirty_neighbours_are_kept() {
+    fn most_ways_to_thirty_neighbours_are_kept() {
         let mut ways = Ways::default();
         let all = (0..30).flat_map(|peer| [Side::Send, Side::Receive].map(|side| (peer, side)));
         for (number, (peer, side)) in (0..).zip(all.clone()) {

@@ -11,14 +11,15 @@ use super::calls::Late;
 use alloc::vec::Vec;
 use invivo_proto::control::wait_states::WaitState;
 
-/// Late senders of a receiver that are kept, of which the older third is given up where there would
-/// be more: records of ranks come in packets, one rank's after the other's, so that a message may
+/// Late senders of a receiver that are kept; where there would be more, the newest two thirds of so
+/// many stay. Records of ranks come in packets, one rank's after the other's, so that a message may
 /// be found long after those that were received later.
 pub const LATE_MAX: usize = 1536;
 /// Messages of a receiver that are kept, in the same way.
 pub const RECEIVED_MAX: usize = 3072;
 /// Messages, or late senders, that are found until they are compared: 4 KiB, or 18 KiB.
-const NEW_MAX: usize = 256;
+/// In tests few, so that they are compared often.
+const NEW_MAX: usize = if cfg!(test) { 7 } else { 256 };
 
 /// A message, in job time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +51,7 @@ pub struct WrongOrder {
     /// What has not been compared with the others, as it was found.
     new_late: Vec<LateOne>,
     new_received: Vec<Passed>,
-    /// Those that are being told.
+    /// Those that are told while they are compared; nothing in between.
     new_told: Vec<Told>,
 }
 
@@ -74,8 +75,8 @@ impl WrongOrder {
         }
     }
 
-    /// It was waited for a late sender, in a call that was left then, and who sent by so much
-    /// before what was told of its message to [`WrongOrder::received`]; `each` gets what
+    /// It was waited for a late sender, in a call that was left then. By so much its `sent_ns` is
+    /// before that of its message, as it was told to [`WrongOrder::received`]; `each` gets what
     /// [`WrongOrder::settle`] tells, where it is time for that.
     #[inline]
     pub fn late(&mut self, of: Passed, off_ns: u64, wait: &Late, each: impl FnMut(Late)) {
@@ -306,7 +307,7 @@ fn merge_in<T: Copy, K: Ord>(all: &mut Vec<T>, mut new: &[T], key: impl Fn(&T) -
     }
 }
 
-/// Gives up the older third of what is more than that.
+/// Gives up the oldest where there are more than that: two thirds of so many stay.
 fn give_up_oldest<T>(all: &mut Vec<T>, most: usize) {
     if all.len() > most {
         all.drain(..all.len() - most / 3 * 2);

@@ -17,7 +17,7 @@ mod streams;
 mod whole;
 
 use answers::Expected;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use feed::Feed;
 use invivo_proto::control::analyses::AnalysisSet;
 use std::path::Path;
@@ -78,6 +78,10 @@ fn run(recorded: &Recorded, locations: u32, turns: u64, only: Option<&str>) -> R
         stages.extend(parts::all(locations, BUFFER_BYTES)?);
     }
     stages.retain(|stage| only.is_none_or(|only| only == stage.name()));
+    ensure!(
+        !stages.is_empty(),
+        "no such stage with {locations} locations"
+    );
     let mut messages = Vec::new();
     let mut half_bytes = None;
     for batch in 0.. {

@@ -7,7 +7,7 @@ use invivo_proto::ids::{CommId, CommLocal};
 use invivo_proto::mpi::peer;
 use invivo_proto::record::Facts;
 
-/// Ranks 0 and 2 call a communicator with this number of the leader's theirs.
+/// Ranks 0 and 2 have `local` as their number for a communicator of rank 0's, the `counter`-th.
 fn define(places: &mut Places, local: CommLocal, counter: u32) {
     let id = CommId {
         leader: Rank(0),

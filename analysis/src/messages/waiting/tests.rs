@@ -63,10 +63,10 @@ fn step() -> impl Strategy<Value = Step> {
     let verdict =
         prop::sample::select(&[Verdict::Pair, Verdict::Pair, Verdict::Drop, Verdict::Leave][..]);
     prop_oneof![
-        20 => (0..3, side(), verdict).prop_map(
+        20 => (0..9, side(), verdict).prop_map(
             |(tag, side, verdict)| Step::Meet(tag, side, verdict),
         ),
-        3 => (0..3, side(), 1u8..30).prop_map(|(tag, side, many)| Step::Many(tag, side, many)),
+        3 => (0..9, side(), 1u8..30).prop_map(|(tag, side, many)| Step::Many(tag, side, many)),
         1 => (0u64..400).prop_map(Step::DropUntil),
     ]
 }

@@ -135,10 +135,11 @@ fn differences_by_site(of: &Answer, ranks: u32) -> Vec<String> {
             ns,
             calls,
         ));
-        // Of four ranks, and so few causers, all is known.
         let named = rows(waits, "causers");
         let named = named.iter().map(|of| number(of, "/time_ns")).sum::<u64>();
-        assert_eq!(named, number(waits, "/time_ns"), "{waits}");
+        // Of four ranks, and so few causers, all is known.
+        assert!(named <= number(waits, "/time_ns"), "{waits}");
+        assert!(ranks > 4 || named == number(waits, "/time_ns"), "{waits}");
         let (&most, &ns) = (causers.iter().max_by_key(|(_, ns)| **ns)).expect("somebody");
         let first = &rows(waits, "causers")[0];
         // Of two that come together in a barrier nobody knows who is seen as the last.
@@ -250,6 +251,14 @@ fn below_one_place_on_mpich() {
 fn from_place_to_place() {
     known(Family::Ompi, 4, "2");
     known(Family::Mpich, 4, "1");
+}
+
+/// Eight ranks for each core here, so that most of them wait for a processor as well.
+#[test]
+#[ignore = "long: sixteen ranks, on both MPIs"]
+fn of_sixteen_ranks() {
+    known(Family::Ompi, 16, "8");
+    known(Family::Mpich, 16, "4");
 }
 
 /// Where nobody is late, nobody is told to be: what is left is what ranks wait for a processor.

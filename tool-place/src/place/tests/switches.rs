@@ -4,6 +4,7 @@ use super::*;
 use invivo_proto::control::analyses::{AnalysesStatus, Analysis, AnalysisSet};
 use invivo_proto::control::peer::{Clipping, Endpoints, SendEndpoint};
 use invivo_proto::control::results::{FunctionStats, Messages};
+use invivo_proto::control::wait_states::WaitState;
 use invivo_proto::ids::{CommId, SiteId};
 use invivo_proto::record::RecordKind;
 
@@ -182,6 +183,71 @@ fn nothing_is_matched_across_a_switch() {
             "{messages:?}"
         );
     });
+}
+
+/// A receiver waits from 100 to 130 ms for a message, and then takes another one that was sent at
+/// 110.
+fn wrong_order(sender: &mut Writer, receiver: &mut Writer) {
+    let tagged = |tag, call: Call| Call {
+        facts: Facts { tag, ..call.facts },
+        ..call
+    };
+    sender.open();
+    receiver.open();
+    sender.call(&tagged(6, call(RecordKind::Send, 1, 110, 111)), &[]);
+    sender.call(&tagged(5, call(RecordKind::Send, 1, 130, 131)), &[]);
+    receiver.call(&tagged(5, call(RecordKind::Recv, 0, 100, 135)), &[]);
+    receiver.call(&tagged(6, call(RecordKind::Recv, 0, 140, 141)), &[]);
+}
+
+/// How long was waited in a wait state, in ns.
+fn waited_ns(scene: &mut Scene, state: WaitState) -> u64 {
+    let query = Query::WaitStates {
+        ranks_max: 9,
+        past: None,
+    };
+    match asked(scene, query) {
+        Partial::WaitStates(waits) => {
+            let kinds = waits.kinds.iter().filter(|((of, _), _)| *of == state);
+            kinds.map(|(_, waited)| waited.ns).sum()
+        }
+        other => panic!("no waits but {other:?}"),
+    }
+}
+
+/// What of the order of messages was not looked at until then.
+#[test]
+fn a_wrong_order_is_told_before_a_switch() {
+    for analysis in [Analysis::Messages, Analysis::WaitStates] {
+        let (mut scene, [(_first, mut sender), (_second, mut receiver)]) = scene();
+        wrong_order(&mut sender, &mut receiver);
+        scene.step(200);
+        switch(&mut scene, 1, AnalysisSet::of(analysis), false, 250);
+        switch(&mut scene, 2, AnalysisSet::of(analysis), true, 300);
+        scene.step(200);
+        let ns = waited_ns(&mut scene, WaitState::LateSenderWrongOrder);
+        assert_eq!(ns, 30 * MS, "{analysis:?}");
+    }
+}
+
+/// Where messages are matched from the start, and nobody asked for waits.
+#[test]
+fn nobody_waits_where_wait_states_are_off() {
+    for (on, ns) in [(AnalysisSet::ALL, 30 * MS), (MESSAGES, 0)] {
+        let mut scene = Scene::before();
+        scene.down(Down::Analyses(on));
+        scene.begin_with_usual(JobInfo {
+            recording: true,
+            ..JobInfo::default()
+        });
+        let (_first, mut sender) = scene.attach(0);
+        let (_second, mut receiver) = scene.attach(1);
+        scene.step(1);
+        wrong_order(&mut sender, &mut receiver);
+        scene.step(200);
+        assert_eq!(messages(&mut scene).late_sender.sum_ns, 30 * MS);
+        assert_eq!(waited_ns(&mut scene, WaitState::LateSender), ns);
+    }
 }
 
 /// Another place may be heard of before time has passed the switch here.
