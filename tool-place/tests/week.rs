@@ -208,8 +208,8 @@ impl Job {
     }
 }
 
-/// Buffers have their size from the start. Pieces of the last minute, and of the time before, are so
-/// many at most: a minute has a third of them, and some minutes have all.
+/// Buffers have their size from the start. Pieces of the last minute, and of the time before, are
+/// so many at most: a minute has a third of them, and some minutes have all.
 #[test]
 fn a_week_takes_the_memory_of_a_minute() {
     let before = TAKEN.load(Ordering::Relaxed);

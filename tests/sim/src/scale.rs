@@ -13,6 +13,7 @@ pub mod permutation;
 pub mod round;
 pub mod tree;
 pub mod uneven;
+pub mod waiting;
 pub mod world;
 
 use invivo_proto::control::grid::{CallMetric, GridQuery, Metric};
@@ -52,7 +53,7 @@ pub const BYTES_APART_MAX: f64 = 0.05;
 pub const GRID_BYTES_APART_MAX: f64 = 0.25;
 
 /// The questions of one round: what a page that shows everything asks.
-pub const QUERIES: [Query; 5] = [
+pub const QUERIES: [Query; 6] = [
     Query::Functions {
         rank_rows_max: 32,
         past: None,
@@ -71,7 +72,13 @@ pub const QUERIES: [Query; 5] = [
         columns_max: 32,
         rows_max: 32,
     }),
+    Query::WaitStates {
+        ranks_max: 32,
+        past: None,
+    },
 ];
+/// How often grid and wait states are asked for, to see how long an answer takes at most.
+const ASKED: usize = 10;
 /// Width of a column of the grid in the questions: a power of two times the unit, so that there are
 /// as many columns as are asked for.
 const GRID_COLUMN_NS: u64 = 1 << 30;
@@ -145,7 +152,14 @@ fn measure(
     for query in QUERIES {
         let wave = tree.ask(query);
         violations.extend(closed_form::check(&world, &layout, query, &wave));
-        waves.note(wave);
+        // Those that a page asks for all the time.
+        let again = match query {
+            Query::Grid(_) | Query::WaitStates { .. } => ASKED - 1,
+            _ => 0,
+        };
+        let mut took: Vec<Duration> = (0..again).map(|_| tree.ask(query).took).collect();
+        took.push(wave.took);
+        waves.note(wave, took);
     }
 
     // Last, because it takes away what the queries are compared with.
@@ -243,7 +257,8 @@ pub fn peak_resident_bytes() -> Option<u64> {
 
 /// The head of the table whose lines [`Measured`] prints.
 pub const HEAD: &str = "    ranks  layers                     tools     fed  calls fed  \
-                        functions   matrix  status  messages  root bytes  received  \
+                        functions   matrix  status  messages      grid     waits  root bytes  \
+                        received  answers: functions, matrix, status, messages, grid, waits  \
                         clock error      took";
 
 impl fmt::Display for Measured {
@@ -257,8 +272,8 @@ impl fmt::Display for Measured {
         let bytes = |at: usize| self.waves.bytes.get(at).copied().unwrap_or(0);
         write!(
             f,
-            "{:>9}  {:<22} {:>9} {:>7} {:>10} {:>10} {:>8} {:>7} {:>9} {:>11} {:>9} {:>9} ns \
-             {:>7.1} s",
+            "{:>9}  {:<22} {:>9} {:>7} {:>10} {:>10} {:>8} {:>7} {:>9} {:>9} {:>9} {:>11} {:>9}  \
+             {} {:>9} ns {:>7.1} s",
             self.layout.app(),
             layers.join(" > "),
             self.layout.total() - self.layout.app(),
@@ -268,8 +283,11 @@ impl fmt::Display for Measured {
             bytes(1),
             bytes(2),
             bytes(3),
+            bytes(4),
+            bytes(5),
             self.waves.root_bytes(),
             self.waves.messages_max,
+            self.waves.slowest(),
             self.clock_error_ns,
             self.took.as_secs_f64()
         )

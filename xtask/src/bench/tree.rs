@@ -182,22 +182,24 @@ fn simulated() -> Result<Vec<Value>> {
     Ok(rows)
 }
 
-/// `ranks  places > ... > 1  tools  fed  calls fed  functions  matrix  status  messages  root bytes
-/// received  error ns  took s`
+/// `ranks  places > ... > 1  tools  fed  calls fed  functions  matrix  status  messages  grid  waits
+/// root bytes  received  six times ms  error ns  took s`
 fn simulated_row(line: &str) -> Option<Value> {
     let mut words = line.split_whitespace().filter(|word| *word != ">");
     let ranks: u64 = words.next()?.parse().ok()?;
     let rest: Vec<&str> = words.collect();
 
-    // Behind the layers stand eleven numbers and two units.
-    let layers = rest.len().checked_sub(13)?;
+    // Behind the layers stand nineteen numbers and three units.
+    let layers = rest.len().checked_sub(22)?;
 
     let number = |at: usize| rest.get(layers + at)?.parse::<u64>().ok();
+    let ms = |at: usize| rest.get(layers + at)?.parse::<f64>().ok();
     Some(json!({
         "kind": "simulated", "ranks": ranks, "layers": layers, "tools": number(0)?,
         "functions_bytes": number(3)?, "matrix_bytes": number(4)?, "status_bytes": number(5)?,
-        "messages_bytes": number(6)?,
-        "root_bytes": number(7)?, "received": number(8)?,
+        "messages_bytes": number(6)?, "grid_bytes": number(7)?, "waits_bytes": number(8)?,
+        "root_bytes": number(9)?, "received": number(10)?,
+        "grid_ms": ms(15)?, "waits_ms": ms(16)?,
     }))
 }
 
@@ -208,7 +210,8 @@ mod tests {
     #[test]
     fn rows_of_simulated_trees_are_read() {
         let line = "  1048576  16384 > 256 > 16 > 1       16657   65536   19922944      79964   \
-            396884   22963      6456      506267        65    440544 ns    15.2 s";
+            396884   22963      6456     97908    146451      753873        65  \
+            20.1 11.8 1.0 8.7 9.5 31.0 ms  440544 ns    15.2 s";
         let row = simulated_row(line).unwrap();
         assert_eq!(
             (row["ranks"].as_u64(), row["layers"].as_u64()),
@@ -216,9 +219,13 @@ mod tests {
         );
         assert_eq!(
             (row["tools"].as_u64(), row["root_bytes"].as_u64()),
-            (Some(16_657), Some(506_267))
+            (Some(16_657), Some(753_873))
         );
         assert_eq!(row["received"], 65);
+        assert_eq!(
+            (&row["grid_ms"], &row["waits_ms"]),
+            (&json!(9.5), &json!(31.0))
+        );
         assert!(simulated_row("    ranks  layers  tools").is_none());
     }
 

@@ -2,6 +2,7 @@
 
 use super::leaf;
 use super::round::Wave;
+use super::waiting;
 use super::world::{FUNCTIONS, MESSAGE_BYTES, PARTNERS, SWING_NS, Source, World};
 use crate::flat;
 use invivo_proto::control::results::{
@@ -30,6 +31,9 @@ pub fn check(world: &World, layout: &Layout, query: Query, wave: &Wave) -> Vec<S
         // All ranks in one state: no closed form, but nothing of the tree is in it either.
         (Query::Grid(asked), Partial::Grid(answer)) => {
             **answer == world.grid(&asked, (0..world.ranks).map(Rank))
+        }
+        (Query::WaitStates { ranks_max, .. }, Partial::WaitStates(answer)) => {
+            **answer == waiting::all(world, ranks_max)
         }
         _ => false,
     };

@@ -1,6 +1,7 @@
 //! A place of the large tree: it has some of its ranks by its analyses, the others by the formulas.
 
 use super::packets;
+use super::waiting;
 use super::world::{FUNCTIONS, PARTNERS, SWING_NS, Source, World};
 use invivo_analysis::functions::{self, Functions};
 use invivo_analysis::matrix::{self, MatrixLeaf};
@@ -93,7 +94,9 @@ impl Leaf {
             Query::Selection => Partial::Selection(Default::default()),
             Query::Metrics => Partial::Metrics(Default::default()),
             Query::Save(_) => Partial::Saved(Default::default()),
-            Query::WaitStates { .. } => Partial::WaitStates(Default::default()),
+            Query::WaitStates { ranks_max, .. } => {
+                Partial::WaitStates(Box::new(waiting::part(world, self.ranks, ranks_max)))
+            }
         };
         (partial, self.coverage(world))
     }

@@ -3,6 +3,7 @@
 use invivo_proto::control::results::Coverage;
 use invivo_proto::control::tree::Partial;
 use invivo_proto::ids::WorldRank;
+use std::time::Duration;
 
 /// A question and its answer.
 #[derive(Clone, Debug)]
@@ -18,6 +19,9 @@ pub struct Wave {
     pub root_entries: u64,
     /// The most messages that any process received for it.
     pub messages_max: u32,
+    /// How long it takes at most, but for the ways of messages: layer by layer, what the process
+    /// of that layer took that took longest.
+    pub took: Duration,
 }
 
 /// Several waves.
@@ -29,14 +33,28 @@ pub struct Round {
     pub entries: Vec<u64>,
     /// The most messages that any process received for one of them.
     pub messages_max: u32,
+    /// How long those of each question took.
+    pub took: Vec<Vec<Duration>>,
 }
 
 impl Round {
-    /// Takes note of one.
-    pub fn note(&mut self, wave: Wave) {
+    /// Takes note of one, and of how long this and other waves of the same question took.
+    pub fn note(&mut self, wave: Wave, took: Vec<Duration>) {
+        self.took.push(took);
         self.bytes.push(wave.root_bytes);
         self.entries.push(wave.root_entries);
         self.messages_max = self.messages_max.max(wave.messages_max);
+    }
+
+    /// The slowest answer of each question, in ms.
+    pub fn slowest(&self) -> String {
+        let ms = |took: &Vec<Duration>| took.iter().max().map_or(0.0, |of| of.as_secs_f64() * 1e3);
+        let each: Vec<String> = self
+            .took
+            .iter()
+            .map(|took| format!("{:.1}", ms(took)))
+            .collect();
+        each.join(" ") + " ms"
     }
 
     /// The root's bytes of all.

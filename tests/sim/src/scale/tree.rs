@@ -15,6 +15,7 @@ use invivo_tbon::job_time::UNKNOWN_NS;
 use invivo_tbon::layout::Layout;
 use invivo_tbon::node::{Input, Node, Position};
 use invivo_tbon::root::{Ask, AskId, Root, RootInput};
+use std::time::{Duration, Instant};
 
 /// How long the clocks are measured before the first question: all first rounds, layer after layer.
 const WARM_UP_NS: Time = 300 * MS;
@@ -32,6 +33,15 @@ enum Event {
     Due(usize, CommandId, u64),
 }
 
+impl Event {
+    /// The process that it happens to.
+    fn at(&self) -> usize {
+        match *self {
+            Event::Down(at, _) | Event::Up(at, ..) | Event::Tick(at) | Event::Due(at, ..) => at,
+        }
+    }
+}
+
 struct Process {
     machine: Machine<MergeFn>,
     clock: HostClock,
@@ -39,6 +49,8 @@ struct Process {
     ticks_at: Option<Time>,
     /// Messages received since the last question.
     received: u32,
+    /// What it has taken since then.
+    took: Duration,
 }
 
 /// What the root gave back.
@@ -87,6 +99,7 @@ impl Tree {
                 leaf,
                 ticks_at: None,
                 received: 0,
+                took: Duration::ZERO,
             }
         };
 
@@ -137,7 +150,10 @@ impl Tree {
     /// When it is not answered, which the machines promise.
     pub fn ask(&mut self, query: Query) -> Wave {
         match self.give(Ask::Query(query)) {
-            Given::Answer(wave) => wave,
+            Given::Answer(wave) => Wave {
+                took: self.took(),
+                ..wave
+            },
             Given::Acks(acks) => unreachable!("a question answered by {acks:?}"),
         }
     }
@@ -220,15 +236,19 @@ impl Tree {
     }
 
     fn give(&mut self, what: Ask) -> Given {
-        self.processes
-            .iter_mut()
-            .for_each(|process| process.received = 0);
+        for process in &mut self.processes {
+            (process.received, process.took) = (0, Duration::ZERO);
+        }
         (self.bytes_to_root, self.entries_to_root, self.given) = (0, 0, None);
         self.asks += 1;
+        let begun = Instant::now();
         self.root(RootInput::Ask {
             ask: AskId(self.asks),
             what,
         });
+        if let Some(root) = self.processes.last_mut() {
+            root.took += begun.elapsed();
+        }
         let until = self.agenda.now() + PATIENCE_NS;
         self.run(until, |tree| tree.given.is_some());
         self.given.take().expect("every ask is answered")

@@ -12,6 +12,7 @@ use invivo_proto::control::tree::{Cut, Down, Partial, Up, Verb};
 use invivo_proto::ids::{CommandId, WorldRank};
 use invivo_tbon::node::{Action, Input};
 use invivo_tbon::root::{RootAction, RootInput};
+use std::time::{Duration, Instant};
 
 /// How long a message takes.
 const HOP_NS: Time = 50_000;
@@ -21,7 +22,11 @@ impl Tree {
     pub(super) fn run(&mut self, until: Time, done: impl Fn(&Tree) -> bool) {
         while !done(self) && self.agenda.now() <= until {
             match self.agenda.take() {
-                Some(event) => self.happen(event),
+                Some(event) => {
+                    let (at, begun) = (event.at(), Instant::now());
+                    self.happen(event);
+                    self.processes[at].took += begun.elapsed();
+                }
                 None => return,
             }
         }
@@ -209,6 +214,8 @@ impl Tree {
             missing,
             root_bytes: self.bytes_to_root + handed_out,
             root_entries: self.entries_to_root,
+            // Known when all of it is done.
+            took: Duration::ZERO,
             messages_max: self
                 .processes
                 .iter()
@@ -216,6 +223,17 @@ impl Tree {
                 .max()
                 .unwrap_or(0),
         }));
+    }
+
+    /// What the wave has taken so far, layer by layer: of each the process that took longest.
+    pub(super) fn took(&self) -> Duration {
+        let mut first = 0;
+        let layers = self.layout.layers().skip(1).map(|layer| {
+            let members = &self.processes[first..first + layer.members as usize];
+            first += layer.members as usize;
+            members.iter().map(|process| process.took).max()
+        });
+        layers.flatten().sum()
     }
 
     /// Sets the process' alarm.
