@@ -182,8 +182,8 @@ fn simulated() -> Result<Vec<Value>> {
     Ok(rows)
 }
 
-/// `ranks  places > ... > 1  tools  fed  calls fed  functions  matrix  status  messages  grid  waits
-/// root bytes  received  six times ms  error ns  took s`
+/// `ranks  places > ... > 1  tools  fed  calls fed  functions  matrix  status  messages  grid
+/// waits  root bytes  received  six times ms  error ns  took s`
 fn simulated_row(line: &str) -> Option<Value> {
     let mut words = line.split_whitespace().filter(|word| *word != ">");
     let ranks: u64 = words.next()?.parse().ok()?;
