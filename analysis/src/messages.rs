@@ -222,33 +222,20 @@ impl Messages {
                 self.resolve(of.rank, &pattern, Side::Send, &endpoint, of.communicators);
             }
             RecordKind::PostRecv => of_rank.receives.post(request, posted, pattern),
-            RecordKind::Recv if facts.peer >= 0 => {
+            RecordKind::Recv | RecordKind::CompletedRecv if facts.peer >= 0 => {
+                let is_posted = facts.kind == RecordKind::CompletedRecv;
+                let since = if is_posted { posted } else { of.begin };
                 let bytes = facts.bytes_in;
-                let endpoint = endpoint(of, Side::Receive, bytes, error_ns, last, of.begin);
-                self.counters.received(&endpoint);
-                if of_rank.receives.receive(&pattern, &endpoint, ready) {
-                    self.resolve(
-                        of.rank,
-                        &pattern,
-                        Side::Receive,
-                        &endpoint,
-                        of.communicators,
-                    );
-                }
-            }
-            RecordKind::CompletedRecv if facts.peer >= 0 => {
-                let bytes = facts.bytes_in;
-                let endpoint = endpoint(of, Side::Receive, bytes, error_ns, last, posted);
+                let endpoint = endpoint(of, Side::Receive, bytes, error_ns, last, since);
                 self.counters.received(&endpoint);
                 let receives = &mut of_rank.receives;
-                if receives.completed(request, posted, &pattern, &endpoint, ready) {
-                    self.resolve(
-                        of.rank,
-                        &pattern,
-                        Side::Receive,
-                        &endpoint,
-                        of.communicators,
-                    );
+                let goes = match is_posted {
+                    true => receives.completed(request, posted, &pattern, &endpoint, ready),
+                    false => receives.receive(&pattern, &endpoint, ready),
+                };
+                if goes {
+                    let known = of.communicators;
+                    self.resolve(of.rank, &pattern, Side::Receive, &endpoint, known);
                 }
             }
             // Cancelled, or from MPI_PROC_NULL: the receive took no message, and no longer holds
